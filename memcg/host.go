@@ -1,0 +1,56 @@
+package memcg
+
+// HostSample is one reading of what the host has: /proc/meminfo, /proc/swaps,
+// host PSI and the nodes. Sizes are bytes.
+type HostSample struct {
+	PageSize uint64 // bytes a page
+
+	MemTotal     Field
+	MemFree      Field
+	MemAvailable Field
+	SwapTotal    Field // 0 where there is no swap, which is not absent
+	SwapFree     Field
+	Swap         SwapClass // the kind of the device that is used first
+
+	Pressure Pressure // /proc/pressure/memory
+	Nodes    []Node   // online nodes, in ascending id
+}
+
+// Node is what sysfs says of one online node.
+type Node struct {
+	ID       NodeID
+	MemTotal Field
+	MemFree  Field
+	// FilePages is the page cache on the node, Inactive(file) + Active(file).
+	InactiveFile, ActiveFile Field
+	HasMemory, HasCPU        bool
+	// Distance is this node's row of the distance table, by the other node's
+	// place in HostSample.Nodes; empty when unknown. 10 is local.
+	Distance []int
+}
+
+// SwapClass is the kind of device that swapped pages go to: it sets what a
+// swap-in costs until it has been measured.
+type SwapClass uint8
+
+// Classes of swap, from none to slowest. Zswap stands before a device.
+const (
+	SwapUnknown SwapClass = iota
+	SwapNone
+	SwapZram
+	SwapZswap
+	SwapNVMe
+	SwapSSD
+	SwapDisk
+	SwapFile
+)
+
+var swapClassNames = [...]string{"unknown", "none", "zram", "zswap", "nvme", "ssd", "disk", "file"}
+
+// String returns the class in one lower-case word.
+func (c SwapClass) String() string {
+	if int(c) < len(swapClassNames) {
+		return swapClassNames[c]
+	}
+	return swapClassNames[SwapUnknown]
+}
