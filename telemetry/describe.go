@@ -1,0 +1,141 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memagent/memagent/memcg"
+)
+
+// Describe says in one sentence what was seen, decided and done: the only
+// prose about a decision, on which the log, the terminal and explanations are
+// built.
+func (r *Record) Describe() string {
+	if r.Err != nil {
+		if errors.Is(r.Err, memcg.ErrGone) {
+			return "the cgroup is gone"
+		}
+		return "could not be read: " + r.Err.Error()
+	}
+	var b strings.Builder
+	b.WriteString(r.Verdict)
+	b.WriteString(" at ")
+	b.WriteString(describeBytes(r.Current))
+	if n, ok := r.refaults(); ok && r.Elapsed > 0 {
+		fmt.Fprintf(&b, ", %s refaults/s", trimFloat(float64(n)/r.Elapsed.Seconds()))
+	}
+	if us, ok := r.Stall.Get(); ok && r.Elapsed > 0 {
+		fmt.Fprintf(&b, ", stalled %s", Percent(float64(us)/float64(r.Elapsed.Microseconds())))
+	}
+	b.WriteString(": ")
+	switch {
+	case r.Want == 0:
+		b.WriteString("leave it alone")
+	case r.Acted:
+		fmt.Fprintf(&b, "reclaim %s", Bytes(r.Want))
+	default:
+		fmt.Fprintf(&b, "would reclaim %s", Bytes(r.Want))
+	}
+	if v, ok := r.Swappiness.Get(); ok && r.Want > 0 {
+		if v == memcg.SwappinessMax {
+			b.WriteString(" of anon only")
+		} else {
+			fmt.Fprintf(&b, " with swappiness %d", v)
+		}
+	}
+	if r.Rule != "" {
+		fmt.Fprintf(&b, " (%s", r.Rule)
+		if r.Clipped != "" {
+			fmt.Fprintf(&b, ", clipped by %s", r.Clipped)
+		}
+		b.WriteString(")")
+	}
+	if r.Held != "" && r.Want > 0 {
+		fmt.Fprintf(&b, "; held back: %s", r.Held)
+	}
+	if r.Done != nil {
+		b.WriteString("; the request before ")
+		b.WriteString(DescribeOutcome(r.Done))
+	}
+	return b.String()
+}
+
+func (r *Record) refaults() (uint64, bool) {
+	return memcg.SumKnown(r.RefaultAnon, r.RefaultFile).Get()
+}
+
+// DescribeOutcome says what came of a request, judged by counters.
+func DescribeOutcome(o *memcg.Outcome) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "took %s of %s", describeBytes(o.Reclaimed), Bytes(o.Request.Bytes))
+	if v, ok := o.SwapOut.Get(); ok && v > 0 {
+		fmt.Fprintf(&b, ", %s of it to swap", Bytes(v))
+	}
+	if v, ok := o.Demoted.Get(); ok && v > 0 {
+		fmt.Fprintf(&b, ", %s only moved to a slower node", Bytes(v))
+	}
+	fmt.Fprintf(&b, " in %s", o.Took.Round(time.Millisecond))
+	switch {
+	case o.Err == nil:
+	case errors.Is(o.Err, memcg.ErrPartial):
+		b.WriteString(" (the kernel found no more)")
+	case errors.Is(o.Err, memcg.ErrGone):
+		b.WriteString(" (the cgroup went away)")
+	default:
+		fmt.Fprintf(&b, " (%v)", o.Err)
+	}
+	return b.String()
+}
+
+func describeBytes(f memcg.Field) string {
+	if v, ok := f.Get(); ok {
+		return Bytes(v)
+	}
+	return "an unknown size (" + f.State().String() + ")"
+}
+
+// Bytes renders a size for people, in binary units with three significant
+// digits: "0 B", "512 KiB", "1.25 GiB".
+func Bytes(n uint64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return strconv.FormatUint(n, 10) + " B"
+	}
+	v, i := float64(n)/1024, 0
+	for v >= 999.5 && i < len(units)-1 {
+		v /= 1024
+		i++
+	}
+	return trimFloat(v) + " " + units[i:i+1] + "iB"
+}
+
+// Percent renders a fraction for people: 0.00123 is "0.123%".
+func Percent(fraction float64) string { return trimFloat(fraction*100) + "%" }
+
+// trimFloat prints three significant digits and no exponent. What is not a
+// number prints as "?".
+func trimFloat(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "?"
+	}
+	a := math.Abs(v)
+	digits := 0
+	switch {
+	case a == 0 || a >= 99.95:
+	case a >= 9.995:
+		digits = 1
+	case a >= 0.9995:
+		digits = 2
+	default:
+		digits = 3
+	}
+	s := strconv.FormatFloat(v, 'f', digits, 64)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}

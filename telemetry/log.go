@@ -1,0 +1,107 @@
+package telemetry
+
+import (
+	"github.com/rs/zerolog"
+
+	"github.com/memagent/memagent/memcg"
+)
+
+// DecisionLog writes one JSON line for each record: level info, message
+// "decision". The names of its fields are a promise to readers; new ones may
+// be added. An absent figure is null and its state stands under "absent".
+type DecisionLog struct {
+	Logger zerolog.Logger
+}
+
+// Record writes the line.
+func (l DecisionLog) Record(r *Record) {
+	e := l.Logger.Info().
+		Time("time", r.Time).
+		Uint64("tick", r.Tick).
+		Str("cgroup", r.Cgroup.Path).
+		Uint64("inode", r.Cgroup.Inode).
+		Str("policy", r.Policy).
+		Str("mode", string(r.Mode)).
+		Str("text", r.Describe())
+	if r.Err != nil {
+		e.Str("error", r.Err.Error()).Msg("decision")
+		return
+	}
+	absent := zerolog.Dict()
+	anyAbsent := false
+	field := func(name string, f memcg.Field) {
+		if v, ok := f.Get(); ok {
+			e.Uint64(name, v)
+			return
+		}
+		e.Interface(name, nil)
+		absent.Str(name, f.State().String())
+		anyAbsent = true
+	}
+	e.Str("law", r.Law).Str("verdict", r.Verdict).Str("rule", r.Rule)
+	field("current", r.Current)
+	field("anon", r.Anon)
+	field("file", r.File)
+	field("swap", r.Swap)
+	field("refault_anon", r.RefaultAnon)
+	field("refault_file", r.RefaultFile)
+	field("stall_us", r.Stall)
+	e.Int64("elapsed_us", r.Elapsed.Microseconds()).
+		Uint64("want", r.Want).
+		Str("swappiness", r.Swappiness.String()).
+		Uint64("floor", r.Floor).
+		Bool("acted", r.Acted)
+	if r.Clipped != "" {
+		e.Str("clipped", r.Clipped)
+	}
+	if r.Held != "" {
+		e.Str("held", r.Held)
+	}
+	if len(r.Because) > 0 {
+		e.Array("because", terms(r.Because))
+	}
+	if r.Done != nil {
+		e.Object("outcome", outcome{r.Done})
+	}
+	if anyAbsent {
+		e.Dict("absent", absent)
+	}
+	e.Msg("decision")
+}
+
+type terms []memcg.Term
+
+// MarshalZerologArray writes each term as an object; an unknown value is null.
+func (ts terms) MarshalZerologArray(a *zerolog.Array) {
+	for _, t := range ts {
+		d := zerolog.Dict().Str("name", t.Name)
+		if t.Known {
+			d.Float64("value", t.Value)
+		} else {
+			d.Interface("value", nil)
+		}
+		a.Dict(d.Str("unit", t.Unit))
+	}
+}
+
+type outcome struct{ *memcg.Outcome }
+
+// MarshalZerologObject writes what was asked, what came of it and how long it
+// took.
+func (o outcome) MarshalZerologObject(e *zerolog.Event) {
+	e.Uint64("requested", o.Request.Bytes).Uint64("asked", o.Asked).Int("writes", o.Writes).
+		Int64("took_us", o.Took.Microseconds())
+	for _, f := range []struct {
+		name  string
+		field memcg.Field
+	}{{"reclaimed", o.Reclaimed}, {"shrunk", o.Shrunk}, {"swapout", o.SwapOut}, {"demoted", o.Demoted}} {
+		if v, ok := f.field.Get(); ok {
+			e.Uint64(f.name, v)
+		} else {
+			e.Interface(f.name, nil)
+		}
+	}
+	if o.Err != nil {
+		e.Str("error", o.Err.Error())
+	}
+}

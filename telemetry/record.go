@@ -1,0 +1,80 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/memagent/memagent/memcg"
+)
+
+// Mode says whether a decision may be carried out.
+type Mode string
+
+// Modes of the agent and of a policy in it.
+const (
+	Observe Mode = "observe" // decide and record, write nothing
+	Enforce Mode = "enforce" // carry decisions out
+)
+
+// Record is one decision: what was seen of one cgroup in one tick, what
+// followed from it, what bounds it met and what came of the request before.
+// There is exactly one for each watched cgroup and tick, also when nothing was
+// wanted and also when the cgroup could not be read.
+type Record struct {
+	Time   time.Time
+	Tick   uint64 // since the start of the run, from 1
+	Cgroup memcg.ID
+	Policy string
+	Mode   Mode
+
+	// Err is why the cgroup could not be sampled; the fields below Law are
+	// then absent and nothing was decided.
+	Err error
+
+	Law     string // the law that decided: memagent, tmo, senpai
+	Verdict string
+	Rule    string // the rule that fired, in kebab-case
+
+	Current, Anon, File, Swap memcg.Field // bytes
+	// RefaultAnon and RefaultFile are events since the previous sample;
+	// Stall is microseconds of PSI some since then.
+	RefaultAnon, RefaultFile, Stall memcg.Field
+	Elapsed                         time.Duration // since the previous sample; 0 on the first
+
+	Want       uint64 // bytes the law asked for, after its own bounds
+	Swappiness memcg.Swappiness
+	Floor      uint64       // bytes below which nothing is asked
+	Because    []memcg.Term // the figures that decided, in order
+	Clipped    string       // the bound that clipped Want, "" if none
+
+	// Acted tells that a request was handed to the kernel. Held says why not,
+	// when something was wanted: observe mode, a request still in flight, a
+	// budget, a right that is missing.
+	Acted bool
+	Held  string
+
+	// Done is what came of a request that finished since the previous record
+	// of this cgroup; nil when none did.
+	Done *memcg.Outcome
+}
+
+// Sink takes records. It is called from one goroutine, in order, and must not
+// keep the Record or what it points to after it returns.
+type Sink interface {
+	Record(r *Record)
+}
+
+// SinkFunc lets a function be a Sink.
+type SinkFunc func(r *Record)
+
+// Record calls f.
+func (f SinkFunc) Record(r *Record) { f(r) }
+
+// Sinks hands every record to each of several sinks, in order.
+type Sinks []Sink
+
+// Record passes r on.
+func (s Sinks) Record(r *Record) {
+	for _, sink := range s {
+		sink.Record(r)
+	}
+}
