@@ -1,0 +1,48 @@
+# memagent: make run shows what it does, make test proves it. Both install
+# what they miss (Debian packages, as root) and say so.
+
+GO      ?= go
+KERNEL  ?= 6.12
+RUNS    ?= 3
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Static binaries: bin/memlab is also the init of its guests.
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+
+.PHONY: all build run test unit lint lab matrix bench fuzz clean help
+
+all: build
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+build: ## build bin/memagent and bin/memlab
+	$(BUILD) -o bin/ ./cmd/memagent ./cmd/memlab
+
+run: build ## watch this host, or a demonstration in a guest where the host has no cgroup v2 memory
+	@scripts/demo
+
+test: lint unit lab ## unit tests, lint and the lab scenarios on kernel $(KERNEL)
+
+unit: ## unit tests with the race detector
+	@scripts/need gcc:gcc
+	CGO_ENABLED=1 $(GO) test -race -timeout 10m ./...
+
+lint: ## gofmt, go vet and staticcheck
+	@scripts/lint
+
+lab: build ## each lab scenario once, in its short form, on kernel $(KERNEL)
+	bin/memlab setup --kernel $(KERNEL)
+	bin/memlab suite --short --kernel $(KERNEL)
+
+matrix: build ## every scenario on kernels 6.1, 6.12 and the latest, medians of $(RUNS) runs
+	bin/memlab setup
+	bin/memlab matrix --runs $(RUNS)
+
+bench: ## the benchmarks behind docs/performance.md
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## every fuzz target for half a minute
+	@scripts/fuzz 30s
+
+clean: ## remove what was built here; downloads stay in the cache folder
+	rm -rf bin dist
