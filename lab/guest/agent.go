@@ -1,0 +1,192 @@
+package guest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/memagent/memagent/lab/result"
+)
+
+// The agent's place in a guest. It has a cgroup of its own, so that its memory is nobody else's.
+const (
+	AgentPath   = "/bin/memagent"
+	agentConfig = "/etc/memagent.yaml"
+	AgentCgroup = "/memagent"
+)
+
+// Modes of the agent.
+const (
+	Enforce = "--enforce"
+	Observe = "--observe"
+)
+
+// stopWithin is how long the agent may take to end after SIGTERM.
+const stopWithin = 5 * time.Second
+
+// keepLines is the number of the agent's last decisions that are kept as an artifact.
+const keepLines = 400
+
+// Agent is a running memagent.
+type Agent struct {
+	cmd    *exec.Cmd
+	stderr *tail
+	ended  chan struct{}
+
+	mu      sync.Mutex
+	log     [][]byte // last lines of its output
+	latest  map[string]Decision
+	summary *Summary
+	err     error // valid once ended is closed
+}
+
+// StartAgent starts the agent with that configuration.
+func StartAgent(config, mode string) (*Agent, error) {
+	if err := os.WriteFile(agentConfig, []byte(config), 0o644); err != nil {
+		return nil, fmt.Errorf("writing the agent's configuration: %w", err)
+	}
+	c, err := NewCgroup(AgentCgroup)
+	if err != nil {
+		return nil, err
+	}
+	attr, dir, err := c.attr()
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	a := &Agent{stderr: &tail{}, ended: make(chan struct{}), latest: map[string]Decision{}}
+	a.cmd = exec.Command(AgentPath, "run", "-c", agentConfig, mode, "--log", "json")
+	a.cmd.Dir = "/"
+	a.cmd.SysProcAttr = attr
+	a.cmd.Stderr = a.stderr
+	out, err := a.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the agent: %w", err)
+	}
+	go a.follow(out)
+	return a, nil
+}
+
+func (a *Agent) follow(out io.Reader) {
+	defer close(a.ended)
+	br := bufio.NewReader(out)
+	for {
+		line, err := br.ReadBytes('\n')
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			a.take(line)
+		}
+		if err != nil {
+			break
+		}
+	}
+	a.err = a.cmd.Wait()
+}
+
+// take understands one line of the agent's output.
+func (a *Agent) take(line []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.log = append(a.log, line)
+	if len(a.log) > keepLines {
+		a.log = a.log[1:]
+	}
+	d, s := ParseAgentLine(line)
+	if d != nil {
+		a.latest[d.Cgroup] = *d
+	}
+	if s != nil {
+		a.summary = s
+	}
+}
+
+// Latest is the agent's last decision about a cgroup.
+func (a *Agent) Latest(cgroup string) (Decision, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d, ok := a.latest[cgroup]
+	return d, ok
+}
+
+// Alive returns an error when the agent has ended by itself.
+func (a *Agent) Alive() error {
+	select {
+	case <-a.ended:
+		return fmt.Errorf("the agent ended by itself: %v: %s", a.err, a.lastWords())
+	default:
+		return nil
+	}
+}
+
+// lastWords is what an agent that ended had to say.
+func (a *Agent) lastWords() string {
+	if s := a.stderr.String(); s != "" {
+		return s
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.log); n > 0 {
+		return string(a.log[n-1])
+	}
+	return "it said nothing"
+}
+
+// Transcript is the end of the agent's output.
+func (a *Agent) Transcript() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return string(bytes.Join(a.log, []byte("\n")))
+}
+
+// Stop ends the agent with SIGTERM and returns what it said of itself, and what was measured.
+func (a *Agent) Stop() (result.AgentStats, error) {
+	var st result.AgentStats
+	if err := a.Alive(); err != nil {
+		return st, err
+	}
+	asked := time.Now()
+	if err := a.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return st, fmt.Errorf("ending the agent: %w", err)
+	}
+	select {
+	case <-a.ended:
+	case <-time.After(stopWithin):
+		a.Kill()
+		return st, fmt.Errorf("the agent did not end within %s of SIGTERM", stopWithin)
+	}
+	st.StopMS = time.Since(asked).Milliseconds()
+	ps := a.cmd.ProcessState
+	st.ExitCode = ps.ExitCode()
+	st.MeasuredCPUMS = (ps.UserTime() + ps.SystemTime()).Milliseconds()
+	if ru, ok := ps.SysUsage().(*syscall.Rusage); ok {
+		st.MeasuredRSSKiB = ru.Maxrss
+	}
+	if st.ExitCode != 0 {
+		return st, fmt.Errorf("the agent ended with %v: %s", a.err, a.lastWords())
+	}
+	a.mu.Lock()
+	s := a.summary
+	a.mu.Unlock()
+	if s == nil {
+		return st, errors.New(`the agent ended without a line whose message is "summary"`)
+	}
+	st.CPUMS, st.RSSKiB, st.Decisions, st.Actions = s.CPUMS, s.RSSKiB, s.Decisions, s.Actions
+	st.ReclaimedBytes, st.Writes = s.ReclaimedBytes, s.Writes
+	return st, nil
+}
+
+// Kill ends the agent at once.
+func (a *Agent) Kill() {
+	// The only error is that it has ended by itself.
+	_ = a.cmd.Process.Kill()
+	<-a.ended
+}

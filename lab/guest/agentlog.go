@@ -1,0 +1,53 @@
+package guest
+
+import (
+	"encoding/json"
+)
+
+// Decision is what the agent says about one cgroup in one tick. Only what the lab shows is read;
+// anything else in the line is left alone.
+type Decision struct {
+	Tick    int64  `json:"tick"`
+	Cgroup  string `json:"cgroup"`
+	Policy  string `json:"policy"`
+	Mode    string `json:"mode"`
+	Law     string `json:"law"`
+	Verdict string `json:"verdict"`
+	Acted   bool   `json:"acted"`
+	Text    string `json:"text"`
+	// Outcome is what came of it, in the agent's own form.
+	Outcome json.RawMessage `json:"outcome,omitempty"`
+}
+
+// Summary is the last thing the agent says of itself.
+type Summary struct {
+	CPUMS          int64 `json:"cpu_ms"`  // milliseconds
+	RSSKiB         int64 `json:"rss_kib"` // KiB
+	Decisions      int64 `json:"decisions"`
+	Actions        int64 `json:"actions"`
+	ReclaimedBytes int64 `json:"reclaimed_bytes"`
+	Writes         int64 `json:"writes"`
+}
+
+// ParseAgentLine reads one line of the agent's output: a decision, a summary, or neither.
+func ParseAgentLine(line []byte) (*Decision, *Summary) {
+	var kind struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(line, &kind) != nil {
+		return nil, nil
+	}
+	switch kind.Message {
+	case "decision":
+		var d Decision
+		if json.Unmarshal(line, &d) == nil {
+			return &d, nil
+		}
+	case "summary":
+		var s Summary
+		if json.Unmarshal(line, &s) == nil {
+			return nil, &s
+		}
+	}
+	return nil, nil
+}

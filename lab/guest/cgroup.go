@@ -1,0 +1,80 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/memagent/memagent/lab/counters"
+)
+
+// CgroupRoot is where the guest's cgroup tree is mounted.
+const CgroupRoot = "/sys/fs/cgroup"
+
+// Cgroup is a cgroup of the guest by its path, such as "/app".
+type Cgroup struct{ Path string }
+
+// NewCgroup makes a cgroup and those above it, which hand their controllers down.
+func NewCgroup(path string) (Cgroup, error) {
+	c := Cgroup{path}
+	dir := CgroupRoot
+	for _, part := range strings.Split(strings.Trim(path, "/"), "/") {
+		if dir != CgroupRoot {
+			if err := Write(filepath.Join(dir, "cgroup.subtree_control"), "+memory +cpuset +io"); err != nil {
+				return c, fmt.Errorf("making cgroup %s: %w", path, err)
+			}
+		}
+		dir = filepath.Join(dir, part)
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return c, fmt.Errorf("making cgroup %s: %w", path, err)
+		}
+	}
+	return c, nil
+}
+
+// Dir is the cgroup's folder.
+func (c Cgroup) Dir() string { return filepath.Join(CgroupRoot, c.Path) }
+
+// Set writes one of the cgroup's files.
+func (c Cgroup) Set(file, value string) error { return Write(filepath.Join(c.Dir(), file), value) }
+
+// Get reads one of the cgroup's files, without the newline.
+func (c Cgroup) Get(file string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(c.Dir(), file))
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(string(raw), "\n"), nil
+}
+
+// Take reads the cgroup's counters.
+func (c Cgroup) Take() (counters.Snapshot, error) { return counters.Take(c.Dir()) }
+
+// Remove removes the cgroup once its processes are gone, waiting for the kernel to see that.
+func (c Cgroup) Remove() error {
+	const tries, pause = 50, 20 * time.Millisecond
+	var err error
+	for range tries {
+		if err = syscall.Rmdir(c.Dir()); err != syscall.EBUSY {
+			break
+		}
+		time.Sleep(pause)
+	}
+	if err != nil {
+		return fmt.Errorf("removing cgroup %s: %w", c.Path, err)
+	}
+	return nil
+}
+
+// attr makes a child start inside the cgroup. The descriptor must be closed once it has started.
+func (c Cgroup) attr() (*syscall.SysProcAttr, *os.File, error) {
+	f, err := os.Open(c.Dir())
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening cgroup %s: %w", c.Path, err)
+	}
+	return &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd()), Setpgid: true}, f, nil
+}

@@ -1,0 +1,67 @@
+// Package lab runs memagent, or nothing, on real kernels: it boots guests in QEMU, has them run
+// the scenarios of package scenario and gathers what they measured.
+//
+// One guest runs at a time on a machine, held by a lock in the cache folder. A guest ends with
+// the context it was started with, at the latest with this process.
+package lab
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/memagent/memagent/lab/kernel"
+	"github.com/memagent/memagent/lab/machine"
+)
+
+// Lab is a place to run guests in.
+type Lab struct {
+	// Cache is the folder downloads and disk images are kept in.
+	Cache string
+	// Self is this program, which becomes the guest's init; Agent is the memagent the guest
+	// gets, empty for none.
+	Self, Agent string
+	// Say is told what is going on.
+	Say func(format string, args ...any)
+}
+
+// DefaultCache is the cache folder when none is asked for: MEMLAB_CACHE, else memagent-lab in
+// the user's cache folder.
+func DefaultCache() (string, error) {
+	if dir := os.Getenv("MEMLAB_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a cache folder: %w; set MEMLAB_CACHE", err)
+	}
+	return filepath.Join(base, "memagent-lab"), nil
+}
+
+// Kernels is the lab's store of kernels.
+func (l *Lab) Kernels() kernel.Store {
+	return kernel.Store{Dir: l.Cache, AptDir: "/etc/apt", MirrorURI: os.Getenv("MEMLAB_MIRROR"), Say: l.Say}
+}
+
+// Accel is how guests execute here.
+func (l *Lab) Accel() machine.Accel { return machine.FindAccel() }
+
+// ErrNotStatic is returned for a program that cannot run in a guest, where there are no libraries.
+var ErrNotStatic = errors.New("it is linked dynamically, and a guest has no libraries: build it with CGO_ENABLED=0")
+
+// checkStatic says whether a program can run without libraries.
+func checkStatic(path string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("%s cannot go into a guest: %w", path, ErrNotStatic)
+		}
+	}
+	return nil
+}

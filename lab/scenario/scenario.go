@@ -1,0 +1,85 @@
+// Package scenario holds the lab's experiments, one file each: what is set up in a guest, what is
+// measured there, and which sentences are held against the measurements afterwards.
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/memagent/memagent/lab/disk"
+	"github.com/memagent/memagent/lab/guest"
+	"github.com/memagent/memagent/lab/protocol"
+	"github.com/memagent/memagent/lab/result"
+)
+
+// Scenario is one experiment.
+type Scenario struct {
+	Name  string
+	About string
+	// Law is the law the agent is told to follow unless another is asked for.
+	Law string
+	// Topology is the machine it is made for.
+	Topology string
+	// Files are on the guest's data disk. Without any there is no disk.
+	Files []disk.File
+	// BytesPerSecond and IOPS limit the disk; 0 does not.
+	BytesPerSecond, IOPS int64
+	// Within is how long a guest may take from its hello to the end.
+	Within func(short bool) time.Duration
+	// Run sets up and measures, in the guest.
+	Run func(ctx context.Context, g *guest.Guest) (result.Run, error)
+	// Checks judges all runs, on the host. A check that needs runs that are not there is skipped
+	// with the reason.
+	Checks func(runs []result.Run) []result.Check
+}
+
+// all are the scenarios there are.
+var all = []Scenario{squeeze, observe}
+
+// All returns the scenarios, sorted by name.
+func All() []Scenario {
+	out := append([]Scenario(nil), all...)
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+// Find returns the scenario of that name.
+func Find(name string) (Scenario, error) {
+	names := make([]string, 0, len(all))
+	for _, s := range All() {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return Scenario{}, fmt.Errorf("no scenario %q; there are: %s", name, strings.Join(names, ", "))
+}
+
+// JobName is the guest's job that runs a scenario.
+const JobName = "scenario"
+
+// Job runs the scenario the Spec names and sends what it measured.
+func Job(ctx context.Context, g *guest.Guest) (int, error) {
+	s, err := Find(g.Spec.Scenario)
+	if err != nil {
+		return 0, err
+	}
+	run, err := s.Run(ctx, g)
+	if err != nil {
+		return 0, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	run.Agent = g.Spec.Agent
+	g.Send(protocol.Message{Run: &run})
+	return 0, nil
+}
+
+// law is the law of a run: what was asked for, else the scenario's own.
+func law(g *guest.Guest, own string) string {
+	if g.Spec.Law != "" {
+		return g.Spec.Law
+	}
+	return own
+}

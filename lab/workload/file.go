@@ -1,0 +1,82 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// readBuffer is the size of one read(2) in bytes.
+const readBuffer = 256 << 10
+
+// runFile reads a file from its beginning, in passes.
+func runFile(args []string, r *reporter) error {
+	fs := flags("file")
+	path := fs.String("path", "", "file to read")
+	length := size(0)
+	fs.Var(&length, "size", "how much of the file a pass reads; 0 is all of it")
+	mapped := fs.Bool("mmap", false, "map the file and touch its pages instead of reading it")
+	loops := fs.Int("loops", 1, "number of passes; 0 goes on until SIGTERM")
+	every := fs.Duration("every", 0, "time from one pass to the next; 0 does not wait")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if *path == "" {
+		return errors.New("--path is missing")
+	}
+	f, err := os.Open(*path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	n := fi.Size()
+	if length > 0 {
+		if int64(length) > n {
+			return fmt.Errorf("%s has %d bytes, fewer than the --size %s", *path, n, length.String())
+		}
+		n = int64(length)
+	}
+	pass := func() error { return readOnce(f, n) }
+	if *mapped {
+		mem, err := unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return fmt.Errorf("mapping %s: %w", *path, err)
+		}
+		pass = func() error { keep(touch(mem)); return nil }
+	}
+	r.ready(n)
+	for i := 0; *loops == 0 || i < *loops; i++ {
+		start := time.Now()
+		if err := pass(); err != nil {
+			return err
+		}
+		r.pass(time.Since(start), n)
+		if r.err != nil {
+			return r.err
+		}
+		if *loops == 0 || i+1 < *loops {
+			pace(start, *every)
+		}
+	}
+	return nil
+}
+
+func readOnce(f *os.File, n int64) error {
+	buf := make([]byte, readBuffer)
+	for at := int64(0); at < n; {
+		got, err := f.ReadAt(buf[:min(readBuffer, n-at)], at)
+		at += int64(got)
+		if err != nil && !(errors.Is(err, io.EOF) && at >= n) {
+			return fmt.Errorf("reading %s at %d: %w", f.Name(), at, err)
+		}
+	}
+	return nil
+}
