@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/memagent/memagent/lab/demo"
 	"github.com/memagent/memagent/lab/guest"
 	"github.com/memagent/memagent/lab/scenario"
 )
@@ -19,6 +20,7 @@ var jobs = map[string]guest.Job{
 	guest.ExecJob:    guest.Exec,
 	guest.ShellJob:   guest.Shell,
 	scenario.JobName: scenario.Job,
+	demo.JobName:     demo.Job,
 }
 
 // Exit codes.

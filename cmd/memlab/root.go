@@ -40,7 +40,7 @@ Environment:
 	root.SetErr(err)
 	root.PersistentFlags().StringVar(&a.cache, "cache", "", "folder for kernels and disk images (default $MEMLAB_CACHE)")
 	root.PersistentFlags().StringVar(&a.agent, "memagent", "", "memagent to put into guests (default: the one beside memlab)")
-	root.AddCommand(a.runCommand(), a.listCommand(), a.setupCommand(), a.execCommand(), a.shellCommand(), workloadCommand(out))
+	root.AddCommand(a.runCommand(), a.suiteCommand(), a.matrixCommand(), a.demoCommand(), a.listCommand(), a.setupCommand(), a.execCommand(), a.shellCommand(), workloadCommand(out))
 	return root
 }
 

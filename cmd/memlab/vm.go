@@ -10,6 +10,7 @@ import (
 	"github.com/memagent/memagent/lab/guest"
 	"github.com/memagent/memagent/lab/initramfs"
 	"github.com/memagent/memagent/lab/protocol"
+	"github.com/memagent/memagent/lab/terminal"
 	"github.com/memagent/memagent/lab/topology"
 )
 
@@ -119,7 +120,7 @@ connects this terminal to its console. Leaving the shell ends the guest; so does
 			if g.Programs, err = initramfs.Programs([]string{"bash"}, shellPrograms); err != nil {
 				return err
 			}
-			restore := saveTerminal(os.Stdin)
+			restore := terminal.Save(os.Stdin)
 			defer restore()
 			g.Spec.Job, g.Terminal = guest.ShellJob, true
 			_, err = l.Boot(c.Context(), g)

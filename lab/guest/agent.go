@@ -40,11 +40,12 @@ type Agent struct {
 	stderr *tail
 	ended  chan struct{}
 
-	mu      sync.Mutex
-	log     [][]byte // last lines of its output
-	latest  map[string]Decision
-	summary *Summary
-	err     error // valid once ended is closed
+	mu        sync.Mutex
+	log       [][]byte // last lines of its output
+	latest    map[string]Decision
+	reclaimed map[string]uint64 // bytes
+	summary   *Summary
+	err       error // valid once ended is closed
 }
 
 // StartAgent starts the agent with that configuration.
@@ -61,7 +62,7 @@ func StartAgent(config, mode string) (*Agent, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	a := &Agent{stderr: &tail{}, ended: make(chan struct{}), latest: map[string]Decision{}}
+	a := &Agent{stderr: &tail{}, ended: make(chan struct{}), latest: map[string]Decision{}, reclaimed: map[string]uint64{}}
 	a.cmd = exec.Command(AgentPath, "run", "-c", agentConfig, mode, "--log", "json")
 	a.cmd.Dir = "/"
 	a.cmd.SysProcAttr = attr
@@ -103,18 +104,21 @@ func (a *Agent) take(line []byte) {
 	d, s := ParseAgentLine(line)
 	if d != nil {
 		a.latest[d.Cgroup] = *d
+		if d.Outcome != nil && d.Outcome.Reclaimed != nil {
+			a.reclaimed[d.Cgroup] += *d.Outcome.Reclaimed
+		}
 	}
 	if s != nil {
 		a.summary = s
 	}
 }
 
-// Latest is the agent's last decision about a cgroup.
-func (a *Agent) Latest(cgroup string) (Decision, bool) {
+// Latest is the agent's last decision about a cgroup, and what it has reclaimed there so far, in
+// bytes by its own account.
+func (a *Agent) Latest(cgroup string) (d Decision, reclaimed uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	d, ok := a.latest[cgroup]
-	return d, ok
+	return a.latest[cgroup], a.reclaimed[cgroup]
 }
 
 // Alive returns an error when the agent has ended by itself.

@@ -1,8 +1,6 @@
 package guest
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
 // Decision is what the agent says about one cgroup in one tick. Only what the lab shows is read;
 // anything else in the line is left alone.
@@ -15,8 +13,11 @@ type Decision struct {
 	Verdict string `json:"verdict"`
 	Acted   bool   `json:"acted"`
 	Text    string `json:"text"`
-	// Outcome is what came of it, in the agent's own form.
-	Outcome json.RawMessage `json:"outcome,omitempty"`
+	// Outcome is what came of an earlier request, when it came in this tick.
+	Outcome *struct {
+		// Reclaimed is in bytes; nil when it could not be measured.
+		Reclaimed *uint64 `json:"reclaimed"`
+	} `json:"outcome,omitempty"`
 }
 
 // Summary is the last thing the agent says of itself.

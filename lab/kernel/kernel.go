@@ -17,12 +17,10 @@ import (
 	"strings"
 )
 
-// Modules are the kernel modules a guest loads, in this order. A kernel has some of them built
-// in or does not have them at all; those are skipped.
-var Modules = []string{
-	"virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk",
-	"zsmalloc", "lz4_compress", "lz4hc_compress", "lzo_compress", "lz4", "lzo", "lzo-rle", "zram",
-}
+// Modules are the kernel modules a guest needs, with what they depend on: the disk, the swap
+// device and its compressors. A kernel has some of them built in or does not have them at all;
+// those are skipped.
+var Modules = []string{"virtio_pci", "virtio_blk", "lz4", "lzo", "lzo-rle", "zram"}
 
 // spec says where a short name is looked up.
 type spec struct {
@@ -49,7 +47,7 @@ type Kernel struct {
 	Packages []string `json:"packages"`
 	// Considered are the modules that were looked for when it was unpacked.
 	Considered []string `json:"considered"`
-	// Present are the modules found, in load order.
+	// Present are the modules found and those they depend on, in load order.
 	Present []string `json:"present"`
 
 	dir string

@@ -100,19 +100,28 @@ func (k *Kernel) collect(tree, out string) error {
 	if err != nil {
 		return fmt.Errorf("looking for modules of kernel %s: %w", k.Release, err)
 	}
-	for _, m := range Modules {
+	content, depends := map[string][]byte{}, map[string][]string{}
+	todo := append([]string(nil), Modules...)
+	for len(todo) > 0 {
+		m := todo[0]
+		todo = todo[1:]
 		path, ok := found[m]
-		if !ok {
+		if _, done := content[m]; done || !ok {
 			continue
 		}
-		raw, err := readModule(path)
-		if err != nil {
+		if content[m], err = readModule(path); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(out, "modules", m+".ko"), raw, 0o644); err != nil {
+		if depends[m], err = dependencies(content[m]); err != nil {
+			return fmt.Errorf("module %s: %w", m, err)
+		}
+		todo = append(todo, depends[m]...)
+	}
+	k.Present = loadOrder(Modules, depends)
+	for _, m := range k.Present {
+		if err := os.WriteFile(filepath.Join(out, "modules", m+".ko"), content[m], 0o644); err != nil {
 			return fmt.Errorf("keeping module %s: %w", m, err)
 		}
-		k.Present = append(k.Present, m)
 	}
 	return nil
 }

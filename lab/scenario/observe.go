@@ -15,7 +15,8 @@ import (
 // one that thrashes at a limit. Nothing may change that it could have changed.
 const (
 	observeAnon  = 128 * mib // bytes, cold, in the cgroup at rest
-	observeFile  = 64 * mib  // bytes, read once there and again and again in the other
+	observeFile  = 64 * mib  // bytes, read once there; as much is read over and over in the other
+	observeBusy  = 32 * mib  // bytes, anon re-touched in the cgroup under pressure
 	observeLimit = 48 * mib  // bytes, the memory.max of the cgroup under pressure
 
 	observeLong  = 30 * time.Second // of each part
@@ -27,7 +28,7 @@ var observe = Scenario{
 	About:    "in observe mode nothing is written, at rest and under pressure",
 	Law:      squeezeLaw,
 	Topology: "quad",
-	Files:    []disk.File{{Name: "read", Size: observeFile}},
+	Files:    []disk.File{{Name: "rest", Size: observeFile}, {Name: "busy", Size: observeFile}},
 	Within: func(short bool) time.Duration {
 		return 2*observeTime(short) + 2*setUpWithin
 	},
@@ -83,7 +84,7 @@ func runObserve(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	if err := guest.DropCaches(); err != nil {
 		return run, err
 	}
-	if _, err := rest.Finish(setUpWithin, "file", "--path", guest.DataDir+"/read"); err != nil {
+	if _, err := rest.Finish(setUpWithin, "file", "--path", guest.DataDir+"/rest"); err != nil {
 		return run, err
 	}
 
@@ -97,7 +98,10 @@ func runObserve(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	run.Facts["rest_reclaim_pages"] = float64(cgroup.PgScan+cgroup.PgSteal) + hostReclaim(w.after.Host) - hostReclaim(w.before.Host)
 	run.Facts["rest_swap_pages"] = host("pswpin") + host("pswpout")
 
-	reader, err := busy.Settle(setUpWithin, "file", "--path", guest.DataDir+"/read", "--loops", "0")
+	if _, err := busy.Settle(setUpWithin, "anon", "--size", fmt.Sprint(observeBusy), "--every", "500ms"); err != nil {
+		return run, err
+	}
+	reader, err := busy.Settle(setUpWithin, "file", "--path", guest.DataDir+"/busy", "--loops", "0")
 	if err != nil {
 		return run, err
 	}

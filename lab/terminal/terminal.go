@@ -1,4 +1,5 @@
-package main
+// Package terminal tells terminals from files and puts them back the way they were.
+package terminal
 
 import (
 	"os"
@@ -6,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal says whether a file is a terminal.
-func isTerminal(f *os.File) bool {
+// Is says whether a file is a terminal.
+func Is(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
 }
 
-// saveTerminal returns a function that puts a terminal back to how it is now. QEMU changes it,
-// and cannot put it back when it is killed.
-func saveTerminal(f *os.File) func() {
+// Save returns a function that puts a terminal back to how it is now. QEMU changes it, and cannot
+// put it back when it is killed.
+func Save(f *os.File) func() {
 	t, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	if err != nil {
 		return func() {}
