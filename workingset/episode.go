@@ -1,0 +1,200 @@
+package workingset
+
+import "time"
+
+const (
+	// budgetShare and budgetBytes bound what one episode may move before it
+	// must show an effect: 4 % of the side that gives, and 64 MiB. Seed 003
+	// itself swapped 3.7 % of anon for a stream that gained nothing by it.
+	// Where the distance says "in reach" the larger of both applies, since
+	// replacement in a loop shows no effect before the whole loop fits; where
+	// the distance is unknown and the episode is an experiment, the smaller.
+	budgetShare = 0.04
+	budgetBytes = 64 << 20
+	// effect is the fall of the refault rate that an episode must show, 10 %.
+	// Less cannot be told from noise within settleTime.
+	effect = 0.10
+	// settleTime is how long refaults are counted, after a move, before it is
+	// judged: one time constant of the smoothed rates.
+	settleTime = smoothing
+	// settleSamples is the least number of samples that must fall in it.
+	settleSamples = 2
+	// firstCool is how long nothing is moved after an episode without effect;
+	// it doubles with each up to lastCool.
+	firstCool = time.Minute
+	lastCool  = 30 * time.Minute
+	// turnRest is how long after a move nothing is moved the other way: a
+	// minute is several samples of whatever the first move caused.
+	turnRest = time.Minute
+)
+
+// phase is where an episode stands.
+type phase uint8
+
+const (
+	resting  phase = iota
+	moving         // spending
+	settling       // spent; refaults are being counted
+)
+
+// episode is the account of one attempt to help one side at the other's cost:
+// what it may spend, what it has spent, and what came of it.
+type episode struct {
+	phase phase
+	kind  IntentKind // of this or the last episode
+	trial bool       // the distance was unknown
+
+	limit   float64 // bytes it may move, min(need at its start, budget)
+	spent   float64 // bytes moved; 0 <= spent
+	pending float64 // bytes asked for at the last sample, not yet accounted for
+
+	before   float64 // refaults a second while spending
+	seconds  float64 // of settling
+	refaults float64 // pages, while settling
+	samples  uint8   // while settling
+
+	cool     time.Duration // nothing is moved until this is over
+	nextCool time.Duration // length of the next cool-down, 0 means firstCool
+	rest     time.Duration // no move the other way until this is over
+}
+
+func (e *episode) sum() float64 {
+	return e.limit + e.spent + e.pending + e.before + e.seconds + e.refaults
+}
+
+// failed reports whether the last episode of a kind had no effect and is still
+// cooling down.
+func (e *episode) failed(kind IntentKind) bool { return e.cool > 0 && e.kind == kind }
+
+// asked remembers what is asked for now.
+func (e *episode) asked(i *Intent) {
+	e.pending = 0
+	if i.Kind == KindMoveAnon || i.Kind == KindMoveFile {
+		e.pending = float64(i.Bytes)
+	}
+}
+
+// gives and gains are the page types of an episode's two sides.
+func (k IntentKind) gives() int {
+	if k == KindMoveAnon {
+		return anon
+	}
+	return file
+}
+
+func (k IntentKind) gains() int { return 1 - k.gives() }
+
+// pass accounts for one sample: what was spent, by the agent's measurement
+// where there is one and else by what was asked, and what came back.
+func (e *episode) pass(v *view) {
+	e.cool = max(0, e.cool-v.in.Elapsed)
+	e.rest = max(0, e.rest-v.in.Elapsed)
+	if e.phase == resting {
+		return
+	}
+	if e.pending > 0 {
+		e.spent += e.taken(v)
+	}
+	back := v.d.refault[e.kind.gains()]
+	if e.phase == settling {
+		e.seconds += v.d.seconds
+		e.refaults += back
+		e.samples = min(e.samples+1, settleSamples)
+		return
+	}
+	// A move that already shows is left to settle before more is spent.
+	shows := e.spent > 0 && back/v.d.seconds < e.before/2
+	if shows || e.spent >= e.limit {
+		e.phase = settling
+	}
+}
+
+func (e *episode) taken(v *view) float64 {
+	own := v.in.Own
+	switch {
+	case !own.Known:
+		return e.pending
+	case e.kind == KindMoveAnon:
+		return float64(own.AnonPages) * v.page
+	}
+	return float64(own.FilePages) * v.page
+}
+
+// settled judges a finished episode, if there is one.
+func (e *episode) settled(st *State) {
+	if e.phase != settling || e.seconds < settleTime.Seconds() || e.samples < settleSamples {
+		return
+	}
+	e.phase, e.rest = resting, turnRest
+	if e.refaults/e.seconds < (1-effect)*e.before {
+		e.nextCool = 0
+		return
+	}
+	e.cool = max(firstCool, e.nextCool)
+	e.nextCool = min(2*e.cool, lastCool)
+	// The experiment has answered: the distance is as far as it looks.
+	st.sides[e.kind.gains()].inherited = 0
+}
+
+// move opens an episode of a kind, or goes on with one. It returns how many
+// bytes may be moved now, and the rule that says so or forbids it.
+func (st *State) move(kind IntentKind, s *Signals, v *view, cold float64) (bytes float64, rule, clipped string) {
+	e := &st.episode
+	e.settled(st)
+	gain := &s.File
+	if kind == KindMoveFile {
+		gain = &s.Anon
+	}
+	switch {
+	case e.cool > 0:
+		return 0, "cooling-down", ""
+	case e.phase == settling && e.kind == kind:
+		return 0, "move-settles", ""
+	case e.kind != kind && (e.rest > 0 || e.phase != resting):
+		return 0, "no-turn-back", ""
+	}
+	rate := gain.Refaults.or(0)
+	if e.phase == resting {
+		e.open(kind, gain, rate, v)
+	}
+	e.before = max(e.before, rate)
+	bytes = min(e.limit-e.spent, cold)
+	switch {
+	case !(bytes > 0) && cold <= 0:
+		return 0, "nothing-cold", "cold"
+	case !(bytes > 0):
+		return 0, "nothing-needed", ""
+	case bytes < e.limit-e.spent:
+		clipped = "cold"
+	}
+	if e.trial {
+		return bytes, kind.String() + trialSuffix, clipped
+	}
+	return bytes, kind.String(), clipped
+}
+
+// trialSuffix marks the rule of a move that is an experiment.
+const trialSuffix = "-trial"
+
+// open begins an episode.
+func (e *episode) open(kind IntentKind, gain *Side, rate float64, v *view) {
+	giver := v.lists.size(kind.gives())
+	need, known := gain.Need.Get()
+	limit := min(need, max(budgetShare*giver, budgetBytes))
+	if !known {
+		limit = min(budgetShare*giver, budgetBytes)
+	}
+	*e = episode{phase: moving, kind: kind, trial: !known, limit: limit, before: rate, nextCool: e.nextCool}
+}
+
+// end closes an episode whose reason has gone. Refaults that no longer hurt are
+// all a move could wish for; a stream in their place proves nothing.
+func (e *episode) end(now Verdict) {
+	if e.phase == resting {
+		return
+	}
+	e.phase, e.rest = resting, turnRest
+	if now != Streaming {
+		e.nextCool = 0
+	}
+}

@@ -1,0 +1,119 @@
+package workingset
+
+import (
+	"time"
+
+	"github.com/memagent/memagent/memcg"
+)
+
+const (
+	// moveAnonFrom is the swappiness from which a request takes mostly anon,
+	// and moveFileTo the one up to which it takes mostly file. A policy that
+	// allows neither cannot move one side for the other.
+	moveAnonFrom = 150
+	moveFileTo   = 50
+)
+
+// memagent is the full law: what follows from each verdict.
+//
+//	unknown, dying           nothing
+//	throttled, limit-bound   nothing: more reclaim is more pressure. The limit
+//	                         must rise, which is for others to do
+//	file-thrash              move cold anon out, as much as is needed, once
+//	anon-thrash              the mirror image
+//	streaming                headroom without swapping, and the swap guard
+//	growing                  headroom
+//	idle, fits               headroom, then squeeze
+func (st *State) memagent(d *Decision, v *view) (Intent, string) {
+	s := &d.Signals
+	switch d.Verdict {
+	case Throttled, LimitBound:
+		return Intent{}, d.Verdict.String()
+	case FileThrash:
+		i, rule := st.moveAnon(d, v)
+		return st.orHeadroom(i, rule, d, v)
+	case AnonThrash:
+		i, rule := st.moveFile(d, v)
+		return st.orHeadroom(i, rule, d, v)
+	}
+	st.episode.end(d.Verdict)
+	if d.Verdict == Streaming {
+		i, rule := st.orHeadroom(Intent{}, "streaming", d, v)
+		i.SwapGuard = guard(d, v)
+		return i, rule
+	}
+	if i, ok := st.headroom(d, v); ok {
+		return i, "headroom"
+	}
+	if d.Verdict == Growing {
+		return Intent{}, "growing"
+	}
+	return st.squeezeNow(s, v, max(s.Cost.or(0), s.CostSmooth.or(0)), v.in.Gens)
+}
+
+// orHeadroom falls back to headroom where an intent asks for nothing.
+func (st *State) orHeadroom(i Intent, rule string, d *Decision, v *view) (Intent, string) {
+	if i.Bytes > 0 {
+		return i, rule
+	}
+	if h, ok := st.headroom(d, v); ok {
+		d.Clipped = ""
+		return h, "headroom"
+	}
+	return i, rule
+}
+
+// moveAnon answers a file thrash: cold anon goes out, at the highest
+// swappiness the policy allows.
+func (st *State) moveAnon(d *Decision, v *view) (Intent, string) {
+	s := &d.Signals
+	_, hi, ok := v.policy.Swappiness.span()
+	switch {
+	case !ok || hi < moveAnonFrom:
+		return Intent{}, "policy-forbids-move"
+	case !v.swap:
+		return Intent{}, "no-swap-room"
+	case s.Anon.Cost.or(0)*cheaper > s.File.Cost.or(0):
+		return Intent{}, "anon-not-cheap"
+	}
+	cold, older := v.lists.inactive[anon], v.olderThan()
+	if older > 0 {
+		pages, _ := v.in.Gens.olderThan(older)
+		cold = float64(pages) * v.page
+	}
+	bytes, rule, clipped := st.move(KindMoveAnon, s, v, cold)
+	if room := float64(v.floor.room); bytes > room {
+		bytes, clipped = room, "swap-room"
+	}
+	d.Clipped = clipped
+	return Intent{Kind: KindMoveAnon, Bytes: bytesOf(bytes), Swappiness: memcg.SwappinessOf(hi), OlderThan: older}, rule
+}
+
+// moveFile is the mirror image: cold file goes, at the lowest swappiness.
+func (st *State) moveFile(d *Decision, v *view) (Intent, string) {
+	s := &d.Signals
+	lo, _, ok := v.policy.Swappiness.span()
+	switch {
+	case !ok || lo > moveFileTo:
+		return Intent{}, "policy-forbids-move"
+	case s.File.Cost.or(0)*cheaper > s.Anon.Cost.or(0):
+		return Intent{}, "file-not-cheap"
+	}
+	cold, older := v.lists.inactive[file], v.olderThan()
+	if older > 0 {
+		_, pages := v.in.Gens.olderThan(older)
+		cold = float64(pages) * v.page
+	}
+	bytes, rule, clipped := st.move(KindMoveFile, s, v, cold)
+	d.Clipped = clipped
+	return Intent{Kind: KindMoveFile, Bytes: bytesOf(bytes), Swappiness: memcg.SwappinessOf(lo), OlderThan: older}, rule
+}
+
+// olderThan is the age from which memory is cold, 0 where ages are not known
+// or the policy does not say.
+func (v *view) olderThan() time.Duration {
+	if v.in.Gens == nil {
+		return 0
+	}
+	return v.policy.Squeeze.IdleAge
+}
