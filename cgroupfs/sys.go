@@ -21,6 +21,8 @@ const (
 	// inRoot takes the directory for "/": symlinks are followed within it. For
 	// proc and sysfs, where /proc/self and /sys/class are symlinks.
 	inRoot
+	// asGiven is a plain lookup, for the root that the operator names.
+	asGiven
 )
 
 // fileInfo is what is asked of an open descriptor.
@@ -61,6 +63,9 @@ const openTries = 8
 
 func (l *linux) open(dir int, name string, flags int, how resolve) (int, error) {
 	flags |= unix.O_CLOEXEC
+	if how == asGiven {
+		return openat(dir, name, flags)
+	}
 	if l.walks.Load() {
 		return l.openByWalk(dir, name, flags, how)
 	}
