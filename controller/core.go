@@ -1,0 +1,298 @@
+package controller
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
+	"github.com/memagent/memagent/workingset"
+)
+
+// Notifier takes what is worth saying once to the operator, by key.
+// telemetry.Notices is one.
+type Notifier interface {
+	Warn(key string, err error, text string)
+	Clear(key, text string)
+	Forget(key string)
+}
+
+// Observation is what reading one cgroup in this tick gave: a sample or an
+// error.
+type Observation struct {
+	ID     memcg.ID
+	Sample *memcg.Sample
+	Err    error
+}
+
+// Core decides. It has no goroutines, files or clock; the caller hands in the
+// time, the readings and the outcomes, and carries the requests out. Not safe
+// for concurrent use.
+type Core struct {
+	cfg    *config.Config
+	mode   telemetry.Mode
+	self   string // cgroup of the agent, "" when unknown
+	notify Notifier
+
+	tick    uint64
+	cgroups map[memcg.ID]*cgroup
+	watched []memcg.ID // sorted by path
+	turn    int        // who is first to be given a free worker
+	// inFlight has an entry from BEFORE a request is handed out until its
+	// outcome came back: the bytes of swap writes reserved for it. There is
+	// one request for each cgroup at a time, also when the cgroup is gone.
+	inFlight map[memcg.ID]uint64
+	swap     budget // swap writes of the whole host
+
+	// swappiness tells whether this kernel's memory.reclaim takes one; only a
+	// request can find out (case c30).
+	swappiness support
+
+	requests []memcg.Reclaim
+	records  []telemetry.Record
+}
+
+type support uint8
+
+const (
+	unknown support = iota
+	supported
+	unsupported
+)
+
+// NewCore returns a core that has seen nothing yet. self is the path of the
+// agent's own cgroup, "" if it is outside the tree that the host shows. mode
+// overrides the configured mode.
+func NewCore(cfg *config.Config, mode telemetry.Mode, self string, notify Notifier, now time.Time) *Core {
+	return &Core{
+		cfg:      cfg,
+		mode:     mode,
+		self:     self,
+		notify:   notify,
+		cgroups:  make(map[memcg.ID]*cgroup),
+		inFlight: make(map[memcg.ID]uint64),
+		swap:     newBudget(uint64(cfg.Host.Swap.WriteBudget), now),
+	}
+}
+
+// Track takes the list of all cgroups that exist and starts to watch those
+// that a policy matches. When the list is complete, those that are not in it
+// are forgotten. It returns the watched ones, sorted by path, and those that
+// are no longer watched. Both slices are the caller's to read until the next
+// call.
+func (c *Core) Track(all []memcg.ID, complete bool, now time.Time) (watched, gone []memcg.ID) {
+	here := make(map[memcg.ID]bool, len(all))
+	for _, id := range all {
+		if id.Path == "/" {
+			continue
+		}
+		if _, known := c.cgroups[id]; known {
+			here[id] = true
+			continue
+		}
+		policy := c.cfg.Match(id.Path)
+		if policy == nil {
+			continue
+		}
+		here[id] = true
+		cg := &cgroup{id: id, policy: policy, law: lawPolicy(c.cfg, policy), own: workingset.Own{Known: true}}
+		if rate := policy.Swap.WriteBudget; rate != nil {
+			cg.swap = newBudget(uint64(*rate), now)
+		}
+		c.cgroups[id] = cg
+	}
+	for id := range c.cgroups {
+		if complete && !here[id] {
+			gone = append(gone, id)
+			c.forget(id)
+		}
+	}
+	c.watched = c.watched[:0]
+	for id := range c.cgroups {
+		c.watched = append(c.watched, id)
+	}
+	slices.SortFunc(c.watched, func(a, b memcg.ID) int { return cmp.Compare(a.Path, b.Path) })
+	c.placeInTree()
+	return c.watched, gone
+}
+
+// placeInTree finds the cgroups that may not be acted on because of where they
+// are: the agent's own and its ancestors, and those with a watched descendant
+// that may be acted on. Reclaim works on the whole subtree, so acting on both
+// would ask the same pages twice under two policies; the innermost policy wins.
+func (c *Core) placeInTree() {
+	covered := make(map[string]bool)
+	for _, id := range c.watched {
+		if c.modeOf(c.cgroups[id]) != telemetry.Enforce {
+			continue
+		}
+		for dir := path.Dir(id.Path); dir != "/" && dir != "." && !covered[dir]; dir = path.Dir(dir) {
+			covered[dir] = true
+		}
+	}
+	for _, id := range c.watched {
+		cg := c.cgroups[id]
+		switch {
+		case within(c.self, id.Path):
+			cg.held = heldSelf
+		case covered[id.Path]:
+			cg.held = heldInner
+		case cg.held == heldInner:
+			cg.held = ""
+		}
+	}
+}
+
+const (
+	heldSelf  = "memagent itself runs in it"
+	heldInner = "policies of cgroups inside it act there"
+)
+
+// within reports whether p is dir or below it.
+func within(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, dir) && len(p) > len(dir) && p[len(dir)] == '/'
+}
+
+func (c *Core) modeOf(cg *cgroup) telemetry.Mode {
+	if cg.policy.Observe {
+		return telemetry.Observe
+	}
+	return c.mode
+}
+
+func (c *Core) forget(id memcg.ID) {
+	delete(c.cgroups, id)
+	for _, kind := range noticeKinds {
+		c.notify.Forget(kind + " " + id.Path)
+	}
+}
+
+// noticeKinds are the kinds of notice about one cgroup; the key is the kind
+// and the path.
+var noticeKinds = []string{"sample", "reclaim", "swappiness"}
+
+// Due reports whether a watched cgroup should be sampled in the coming tick:
+// not when its last samples failed and it is left alone for a while.
+func (c *Core) Due(id memcg.ID) bool {
+	cg, ok := c.cgroups[id]
+	return ok && cg.retryAt <= c.tick+1
+}
+
+// Step is one tick: outcomes that came back since the last one, then a
+// decision for each observation, one after the other, so that a caller can
+// reuse one Sample for all. slots is how many requests can be carried out at
+// once from now on. The returned slices are valid until the next call.
+func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observation], done []memcg.Outcome, slots int) ([]memcg.Reclaim, []telemetry.Record) {
+	c.tick++
+	c.requests, c.records = c.requests[:0], c.records[:0]
+	for _, o := range done {
+		c.settle(now, host, o)
+	}
+	for ob := range obs {
+		c.records = append(c.records, c.decide(now, host, ob))
+	}
+	c.handOut(now, host, slots)
+	return c.requests, c.records
+}
+
+// settle books what came of a request.
+func (c *Core) settle(now time.Time, host *memcg.HostSample, o memcg.Outcome) {
+	reserved := c.inFlight[o.Request.Cgroup]
+	delete(c.inFlight, o.Request.Cgroup)
+	swapped, ok := o.SwapOut.Get()
+	if !ok {
+		swapped = reserved // not measured: take it that all of it was spent
+	}
+	c.swap.settle(now, reserved, swapped)
+	cg, ok := c.cgroups[o.Request.Cgroup]
+	if !ok {
+		return
+	}
+	cg.swap.settle(now, reserved, swapped)
+	cg.finished(o, host.PageSize)
+	_, asked := o.Request.Swappiness.Get()
+	switch {
+	case o.Err == nil || errors.Is(o.Err, memcg.ErrPartial):
+		if asked && o.Writes > 0 {
+			c.swappiness = supported
+		}
+	case errors.Is(o.Err, memcg.ErrUnsupported) && asked && c.swappiness != supported:
+		c.swappiness = unsupported
+		c.notify.Warn("reclaim-swappiness", o.Err, "this kernel's memory.reclaim takes no swappiness; policies with swappiness 0 are skipped, others reclaim with the host's own balance")
+	case errors.Is(o.Err, memcg.ErrUnsupported), errors.Is(o.Err, memcg.ErrDenied):
+		cg.held = "memory.reclaim cannot be written: " + o.Err.Error()
+		c.notify.Warn("reclaim "+cg.id.Path, o.Err, "this cgroup is only observed from now on")
+	case errors.Is(o.Err, memcg.ErrGone):
+	default:
+		cg.failed(c.tick)
+		c.notify.Warn("reclaim "+cg.id.Path, o.Err, "a request for memory failed")
+	}
+}
+
+// decide turns one observation into a record and, in the record, the wish.
+func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) telemetry.Record {
+	cg, ok := c.cgroups[ob.ID]
+	if !ok {
+		return telemetry.Record{Time: now, Tick: c.tick, Cgroup: ob.ID, Err: fmt.Errorf("sample of %s: %w", ob.ID.Path, memcg.ErrGone)}
+	}
+	r := telemetry.Record{Time: now, Tick: c.tick, Cgroup: cg.id, Policy: cg.policy.Name, Mode: c.modeOf(cg), Done: cg.done}
+	cg.done = nil
+	if ob.Err != nil {
+		r.Err = ob.Err
+		if errors.Is(ob.Err, memcg.ErrGone) {
+			c.forget(ob.ID)
+			return r
+		}
+		cg.failed(c.tick)
+		c.notify.Warn("sample "+cg.id.Path, ob.Err, "this cgroup is left alone until it can be read again")
+		return r
+	}
+	if cg.failures > 0 {
+		cg.failures, cg.retryAt = 0, 0
+		c.notify.Clear("sample "+cg.id.Path, "the cgroup can be read again")
+	}
+
+	s := ob.Sample
+	if !cg.sampledAt.IsZero() {
+		r.Elapsed = now.Sub(cg.sampledAt)
+	}
+	own := cg.own
+	_, busy := c.inFlight[cg.id]
+	own.Known = own.Known && !busy
+	d := workingset.Decide(&cg.state, workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own}, cg.law)
+	cg.own = workingset.Own{Known: !busy}
+
+	r.Law, r.Verdict, r.Rule = cg.law.Law.String(), d.Verdict.String(), d.Rule
+	r.Current, r.Swap = s.Current, s.SwapCurrent
+	r.Anon, r.File = s.Stat.Get(memcg.StatAnon), s.Stat.Get(memcg.StatFile)
+	r.RefaultAnon = since(s.Stat.Get(memcg.StatRefaultAnon), &cg.refaultA)
+	r.RefaultFile = since(s.Stat.Get(memcg.StatRefaultFile), &cg.refaultF)
+	r.Stall = since(s.Pressure.Some.Total, &cg.stall)
+	cg.sampledAt = now
+
+	r.Want, r.Swappiness, r.Floor = d.Intent.Bytes, d.Intent.Swappiness, d.Intent.Floor
+	r.Because, r.Clipped = d.Because, d.Clipped
+	c.clamp(host, cg, &r)
+	return r
+}
+
+// since returns the growth of a counter over what *last holds and moves *last
+// forward.
+func since(f memcg.Field, last *memcg.Field) memcg.Field {
+	d, ok := f.Since(*last)
+	*last = f
+	switch {
+	case ok:
+		return memcg.Value(d)
+	case !f.Known():
+		return f
+	}
+	return memcg.Field{}
+}

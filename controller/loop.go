@@ -1,0 +1,207 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
+)
+
+const (
+	// rescanEvery is how often the tree is walked even when nothing was heard
+	// of it: watches can be missing (limits) or lost (queue overflow).
+	rescanEvery = 30 * time.Second
+	// workers is how many requests run at once. Reclaim is bound by one CPU
+	// each and by the swap device; more would only take both from workloads.
+	workers = 4
+	// shutdownGrace is how long the end of the loop waits for requests in
+	// flight, whose chunks take about 50 ms: the service manager must not have
+	// to kill.
+	shutdownGrace = 4 * time.Second
+	// requestDeadline bounds one request; what is left of it is decided anew
+	// in the next tick, on fresh figures.
+	requestDeadline = 2 * time.Second
+)
+
+// Loop runs a Core against a Host: it keeps the time, walks the tree, reads
+// the samples and has workers carry requests out. The tick never waits for a
+// worker.
+type Loop struct {
+	Core     *Core
+	Host     Host
+	Interval time.Duration
+	Sink     telemetry.Sink
+	Notify   Notifier
+
+	ids      []memcg.ID
+	watched  []memcg.ID
+	one      memcg.Sample // reused for every cgroup
+	host     memcg.HostSample
+	lastScan time.Time
+	outcomes chan memcg.Outcome
+	running  int // requests whose outcome has not been received
+	done     []memcg.Outcome
+}
+
+// Run ticks until ctx ends, then waits for requests in flight, takes a last
+// look and returns nil. It returns an error only if the host could not be
+// read at all at the start.
+func (l *Loop) Run(ctx context.Context) error {
+	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	changed, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	ticker := time.NewTicker(l.Interval)
+	defer ticker.Stop()
+	stale := false
+	l.tick(workCtx, time.Now(), false, workers)
+	for {
+		select {
+		case <-ctx.Done():
+			l.end(stopWork)
+			return nil
+		case o := <-l.outcomes:
+			l.received(o)
+		case _, ok := <-changed:
+			if !ok {
+				changed = nil // rescans go on
+			}
+			stale = true
+		case <-ticker.C:
+			l.tick(workCtx, time.Now(), stale, workers-l.running)
+			stale = false
+		}
+	}
+}
+
+// Once takes two samples an interval apart, decides, carries out what follows
+// and returns when it is done.
+func (l *Loop) Once(ctx context.Context) error {
+	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	if _, err := l.begin(ctx); err != nil {
+		return err
+	}
+	l.tick(workCtx, time.Now(), false, 0)
+	timer := time.NewTimer(l.Interval)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-timer.C:
+	}
+	l.tick(workCtx, time.Now(), false, workers)
+	if l.running == 0 {
+		return nil
+	}
+	for l.running > 0 {
+		select {
+		case <-ctx.Done():
+			stopWork()
+			ctx = context.WithoutCancel(ctx)
+		case o := <-l.outcomes:
+			l.received(o)
+		}
+	}
+	l.tick(workCtx, time.Now(), false, 0)
+	return nil
+}
+
+func (l *Loop) begin(ctx context.Context) (changed <-chan struct{}, err error) {
+	l.outcomes = make(chan memcg.Outcome, workers)
+	changed, err = l.Host.Watch(ctx)
+	if err != nil {
+		l.Notify.Warn("watch", err, "new cgroups are found by looking every "+rescanEvery.String()+" only")
+	}
+	if l.ids, err = l.Host.Cgroups(l.ids[:0]); err != nil && len(l.ids) == 0 {
+		return nil, fmt.Errorf("listing the cgroups of this host: %w", err)
+	}
+	return changed, nil
+}
+
+// end waits for requests in flight, but not for ever, and takes a last look
+// that acts on nothing, so that their outcomes are in the records.
+func (l *Loop) end(stopWork context.CancelFunc) {
+	stopWork()
+	grace := time.NewTimer(shutdownGrace)
+	defer grace.Stop()
+	for l.running > 0 {
+		select {
+		case o := <-l.outcomes:
+			l.received(o)
+		case <-grace.C:
+			l.Notify.Warn("shutdown", nil, fmt.Sprintf("%d requests to the kernel have not come back; leaving them behind", l.running))
+			return
+		}
+	}
+	l.tick(context.Background(), time.Now(), false, 0)
+}
+
+func (l *Loop) received(o memcg.Outcome) {
+	l.running--
+	l.done = append(l.done, o)
+}
+
+// tick is one round: discover, sample, decide, hand out, record.
+func (l *Loop) tick(workCtx context.Context, now time.Time, stale bool, slots int) {
+	l.Host.BeginTick()
+	if stale || now.Sub(l.lastScan) >= rescanEvery {
+		l.rescan(now)
+	}
+	if err := l.Host.HostSample(&l.host); err != nil {
+		l.Notify.Warn("host", err, "the host's own memory could not be read; nothing is decided until it can")
+		return
+	}
+	l.Notify.Clear("host", "the host's memory can be read again")
+	requests, records := l.Core.Step(now, &l.host, l.sample, l.done, slots)
+	l.done = l.done[:0]
+	for _, r := range requests {
+		r.Deadline = min(requestDeadline, l.Interval)
+		l.running++
+		go func() { l.outcomes <- l.Host.Reclaim(workCtx, r) }()
+	}
+	for i := range records {
+		l.Sink.Record(&records[i])
+		if errors.Is(records[i].Err, memcg.ErrGone) {
+			l.Host.Forget(records[i].Cgroup)
+		}
+	}
+}
+
+func (l *Loop) rescan(now time.Time) {
+	l.lastScan = now
+	ids, err := l.Host.Cgroups(l.ids[:0])
+	l.ids = ids
+	if err != nil {
+		l.Notify.Warn("scan", err, "part of the cgroup tree could not be listed")
+		if len(ids) == 0 {
+			return
+		}
+	} else {
+		l.Notify.Clear("scan", "the cgroup tree can be listed again")
+	}
+	watched, gone := l.Core.Track(ids, err == nil, now)
+	l.watched = append(l.watched[:0], watched...)
+	for _, id := range gone {
+		l.Host.Forget(id)
+		l.Sink.Record(&telemetry.Record{Time: now, Cgroup: id, Err: fmt.Errorf("cgroup %s: %w", id.Path, memcg.ErrGone)})
+	}
+}
+
+// sample reads every watched cgroup that is due, parents before children.
+func (l *Loop) sample(yield func(Observation) bool) {
+	for _, id := range l.watched {
+		if !l.Core.Due(id) {
+			continue
+		}
+		err := l.Host.Sample(id, &l.one)
+		if !yield(Observation{ID: id, Sample: &l.one, Err: err}) {
+			return
+		}
+	}
+}
