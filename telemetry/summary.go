@@ -36,7 +36,9 @@ const maxGoneRows = 256
 
 // Record counts r.
 func (s *Summary) Record(r *Record) {
-	s.Decisions++
+	if r.Err == nil {
+		s.Decisions++
+	}
 	c := s.cgroups[r.Cgroup]
 	if c == nil {
 		if s.cgroups == nil {
@@ -45,7 +47,9 @@ func (s *Summary) Record(r *Record) {
 		c = &cgroupSummary{path: r.Cgroup.Path}
 		s.cgroups[r.Cgroup] = c
 	}
-	c.policy = r.Policy
+	if r.Policy != "" {
+		c.policy = r.Policy
+	}
 	if r.Done != nil {
 		if v, ok := r.Done.Reclaimed.Get(); ok {
 			s.Reclaimed += v
