@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/memagent/memagent/memcg"
+	"pgregory.net/rapid"
 )
 
 const (
@@ -100,6 +101,7 @@ type bench struct {
 	totals   map[memcg.Stat]float64
 	stalls   [2]float64
 	highs    float64
+	slices   int
 	at       float64
 	trace    []tick
 }
@@ -144,23 +146,24 @@ func newBench(t *testing.T, f feed) *bench {
 	return &bench{t: t, policy: defaultPolicy(), host: defaultHost(), interval: 1, feed: f, totals: map[memcg.Stat]float64{}}
 }
 
+// slice is the time counters move in, in seconds, so that a stream does not
+// depend on the interval; intervals are multiples of it.
+const slice = 0.05
+
 // step carries the cgroup one interval on and decides.
 func (b *bench) step() *tick {
 	elapsed := time.Duration(0)
 	if b.trace != nil {
 		elapsed = time.Duration(b.interval * float64(time.Second))
-		// Counters move in slices of 50 ms, so that streams do not depend on
-		// the interval.
-		const slice = 0.05
-		for left := b.interval; left > 1e-9; left -= slice {
-			dt := min(slice, left)
+		for range int(math.Round(b.interval / slice)) {
 			for k, s := range b.feed.counters {
-				b.totals[k] += s(b.at) * dt
+				b.totals[k] += s(b.at) * slice
 			}
-			b.stalls[0] += b.feed.some(b.at) * dt
-			b.stalls[1] += b.feed.full(b.at) * dt
-			b.highs += b.feed.highs(b.at) * dt
-			b.at += dt
+			b.stalls[0] += b.feed.some(b.at) * slice
+			b.stalls[1] += b.feed.full(b.at) * slice
+			b.highs += b.feed.highs(b.at) * slice
+			b.slices++
+			b.at = float64(b.slices) / 20
 		}
 	}
 	tk := tick{at: b.at}
@@ -202,7 +205,7 @@ func (b *bench) run(seconds float64) *tick {
 }
 
 // checkSane is what must hold of every decision whatever the input.
-func checkSane(t testing.TB, tk *tick, p *Policy) {
+func checkSane(t rapid.TB, tk *tick, p *Policy) {
 	t.Helper()
 	d := &tk.d
 	if d.Rule == "" {

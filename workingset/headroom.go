@@ -15,10 +15,12 @@ func (h *Headroom) want(limit, filling float64) float64 {
 
 // headroom asks for what is missing between memory.current and the limit less
 // headroom. While a stream passes, it takes file only, as far as the policy
-// lets it.
+// lets it. Where less than a tenth of memory is above the floor it asks for
+// nothing: that is the last of the cache, the limit is too small, and what is
+// taken would be read again at once (case c62).
 func (st *State) headroom(d *Decision, v *view) (Intent, bool) {
 	limit, ok := d.Signals.Limit.Get()
-	if !ok || !v.policy.Headroom.On {
+	if !ok || !v.policy.Headroom.On || d.Signals.Reclaimable.or(0) < tight*v.current {
 		return Intent{}, false
 	}
 	filling := d.Signals.FillRate.or(0) * v.d.seconds

@@ -1,0 +1,152 @@
+package workingset
+
+import (
+	"testing"
+
+	"github.com/memagent/memagent/memcg"
+)
+
+// underLimit is the experiment of seed 003 at the size it was repeated at: a
+// limit of 180 MiB, 150 MiB of idle anon, and a file that is read in a loop at
+// 17,000 pages a second, of which away bytes are out at any time.
+func underLimit(away float64) feed {
+	const rate = 17000
+	f := restingFeed()
+	f.max = memcg.LimitOf(180 * mib)
+	f.current = constant(179.5 * mib)
+	f.gauges = map[memcg.Stat]stream{
+		memcg.StatAnon: constant(150 * mib), memcg.StatFile: constant(28 * mib), memcg.StatKernel: constant(1.5 * mib),
+		memcg.StatInactiveAnon: constant(100 * mib), memcg.StatActiveAnon: constant(50 * mib),
+		memcg.StatInactiveFile: constant(20 * mib), memcg.StatActiveFile: constant(8 * mib),
+	}
+	f.counters[memcg.StatSteal] = constant(rate)
+	f.counters[memcg.StatScan] = constant(rate * 1.5)
+	f.counters[memcg.StatRefaultFile] = constant(rate).from(away / pageSize / rate)
+	f.some = constant(600_000)
+	return f
+}
+
+func TestEachVerdictHasItsSituation(t *testing.T) {
+	for _, c := range []struct {
+		want  Verdict
+		name  string
+		shape func(*feed)
+	}{
+		{Idle, "nothing is touched", func(*feed) {}},
+		{Fits, "a few refaults within the target", func(f *feed) {
+			f.counters[memcg.StatRefaultFile] = constant(2)
+			f.some = constant(500)
+		}},
+		{Fits, "the kernel turns the cache over without anybody missing it", func(f *feed) {
+			f.counters[memcg.StatSteal] = constant(50)
+			f.counters[memcg.StatRefaultFile] = constant(2)
+		}},
+		{Growing, "1 % charged a second", func(f *feed) { f.current = ramp(184*mib, 2*mib) }},
+		{Growing, "what grows is swapped at once", func(f *feed) {
+			f.counters[memcg.StatSteal] = constant(1000)
+			f.counters[memcg.StatPswpout] = constant(1000)
+		}},
+		{FileThrash, "a loop that would fit beside less idle anon", func(f *feed) { *f = underLimit(30 * mib) }},
+		{FileThrash, "the same while every fourth second loses its refaults", func(f *feed) {
+			*f = underLimit(30 * mib)
+			f.counters[memcg.StatRefaultFile] = f.counters[memcg.StatRefaultFile].gap(4)
+			f.counters[memcg.StatSteal] = f.counters[memcg.StatSteal].gap(4)
+		}},
+		{Streaming, "a loop that cannot fit whatever is swapped", func(f *feed) { *f = underLimit(330 * mib) }},
+		{Streaming, "a file read once, at the limit", func(f *feed) {
+			*f = underLimit(0)
+			f.counters[memcg.StatRefaultFile] = constant(0)
+		}},
+		{AnonThrash, "anon out and in again, file at rest", func(f *feed) {
+			f.counters[memcg.StatSteal] = constant(5000)
+			f.counters[memcg.StatPswpout] = constant(5000)
+			f.counters[memcg.StatRefaultAnon] = constant(5000).from(1)
+			f.swap = constant(40 * mib)
+		}},
+		{LimitBound, "both sides thrash and cost alike", func(f *feed) {
+			*f = underLimit(10 * mib)
+			f.counters[memcg.StatSteal] = constant(20_000)
+			f.counters[memcg.StatPswpout] = constant(18_000)
+			f.counters[memcg.StatRefaultAnon] = constant(18_000).from(1)
+			f.counters[memcg.StatRefaultFile] = constant(2000).from(1)
+			f.swap = constant(80 * mib)
+			f.some = constant(0)
+		}},
+		{LimitBound, "what must stay fills the limit", func(f *feed) {
+			*f = underLimit(30 * mib)
+			f.gauges[memcg.StatInactiveAnon] = constant(120 * mib)
+			f.gauges[memcg.StatInactiveFile] = constant(2 * mib)
+			f.gauges[memcg.StatFile] = constant(10 * mib)
+			f.swapRoom = memcg.LimitOf(0)
+		}},
+		{Throttled, "stopped at memory.high with nothing to take", func(f *feed) {
+			f.high = memcg.LimitOf(183 * mib)
+			f.highs = constant(100)
+			f.full = constant(800_000)
+			f.swapRoom = memcg.LimitOf(0)
+			f.gauges[memcg.StatInactiveAnon] = constant(134 * mib)
+			f.gauges[memcg.StatFile], f.gauges[memcg.StatInactiveFile] = constant(6*mib), constant(3*mib)
+			f.gauges[memcg.StatActiveFile] = constant(3 * mib)
+		}},
+		{Throttled, "stopped at memory.high while the kernel scans in vain", func(f *feed) {
+			f.high = memcg.LimitOf(183 * mib)
+			f.highs = constant(100)
+			f.full = constant(800_000)
+			f.counters[memcg.StatScan], f.counters[memcg.StatSteal] = constant(100_000), constant(3000)
+		}},
+	} {
+		t.Run(c.want.String()+": "+c.name, func(t *testing.T) {
+			f := restingFeed()
+			c.shape(&f)
+			b := newBench(t, f)
+			b.policy.Squeeze.On = false
+			b.policy.Swappiness = Swappiness{Kind: Kernel} // no move changes the situation
+			b.run(12)
+			for _, tk := range b.trace[8:] {
+				if tk.d.Verdict != c.want {
+					t.Fatalf("at %.0f s: %v, want %v\nfile %+v\nanon %+v\n%+v", tk.at, tk.d.Verdict, c.want, tk.d.Signals.File, tk.d.Signals.Anon, tk.because)
+				}
+			}
+			if v := b.trace[0].d.Verdict; v != Unknown {
+				t.Errorf("the first sample says %v, though there was none before it", v)
+			}
+		})
+	}
+}
+
+func TestADyingCgroupIsLeftAlone(t *testing.T) {
+	b := newBench(t, restingFeed())
+	b.run(5)
+	s := b.trace[5].sample
+	s.Populated = memcg.Value(0)
+	if d := Decide(&b.st, Input{Sample: &s, Host: &b.host, Elapsed: 1e9}, b.policy); d.Verdict != Dying || d.Intent.Bytes != 0 {
+		t.Errorf("%v, %d bytes", d.Verdict, d.Intent.Bytes)
+	}
+}
+
+func TestEveryVerdictHasANameAndASentence(t *testing.T) {
+	seen := map[string]bool{}
+	for v := range Verdict(len(verdicts)) {
+		if v.String() == "" || v.Sentence() == "" || seen[v.String()] {
+			t.Errorf("verdict %d: %q, %q", v, v.String(), v.Sentence())
+		}
+		seen[v.String()] = true
+	}
+	if len(seen) != 10 {
+		t.Errorf("%d verdicts, want ten", len(seen))
+	}
+}
+
+// One bad sample is a burst; a loop shows within two seconds.
+func TestOneCostlySampleIsNoThrash(t *testing.T) {
+	f := underLimit(30 * mib)
+	f.counters[memcg.StatRefaultFile] = constant(17000).from(5).until(6)
+	f.counters[memcg.StatSteal] = constant(17000).from(4.5).until(6)
+	b := newBench(t, f)
+	b.run(20)
+	for _, tk := range b.trace {
+		if tk.d.Verdict == FileThrash || tk.d.Intent.Kind == KindMoveAnon {
+			t.Errorf("at %.0f s: %v, %v", tk.at, tk.d.Verdict, tk.d.Intent.Kind)
+		}
+	}
+}
