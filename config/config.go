@@ -1,0 +1,94 @@
+package config
+
+import (
+	_ "embed"
+	"time"
+)
+
+// Config is one config file with its defaults filled in. It is read-only once
+// made: any number of goroutines may use it.
+type Config struct {
+	Mode     Mode
+	Interval time.Duration // between two ticks, MinInterval..MaxInterval
+	Host     Host
+	Policies []Policy // in the order of the file; the first that matches wins
+}
+
+// Bounds of Config.Interval. Below a second the samples cost more than they
+// tell; above ten minutes no verdict is fresh enough to act on.
+const (
+	MinInterval = time.Second
+	MaxInterval = 10 * time.Minute
+)
+
+// Mode tells whether memagent may write at all.
+type Mode uint8
+
+// Modes. The zero Mode writes nothing.
+const (
+	Observe Mode = iota // decide and record, write nothing
+	Enforce             // carry decisions out
+)
+
+var modeNames = []string{"observe", "enforce"}
+
+// String returns the mode as the file has it.
+func (m Mode) String() string { return word(modeNames, int(m)) }
+
+// Host is what holds for the host as a whole.
+type Host struct {
+	Swap HostSwap
+	// Reserve is what is kept free, of the host and of every node, before
+	// memory is lent. Always set.
+	Reserve Amount
+}
+
+// HostSwap bounds what memagent sends to swap in total.
+type HostSwap struct {
+	// WriteBudget is swap-out per second over all cgroups. 0: none at all.
+	WriteBudget Rate
+	// KeepFree is the share of swap, 0..1, that memagent leaves free.
+	KeepFree Percent
+}
+
+//go:embed default.yaml
+var defaultYAML []byte
+
+// Default returns what runs without a config file: it observes every cgroup
+// and writes nothing.
+func Default() *Config {
+	c, err := Parse("default.yaml", defaultYAML)
+	if err != nil {
+		panic(err) // part of the program, held by a test
+	}
+	return c
+}
+
+// Match returns the policy that a cgroup falls under: the first with a glob
+// that matches its path, as memcg.ID has it. nil: none, which is what always
+// comes back for the root. The policy belongs to the config and must not be
+// changed. Match allocates nothing.
+func (c *Config) Match(path string) *Policy {
+	for i := range c.Policies {
+		p := &c.Policies[i]
+		for j := range p.Match {
+			if p.Match[j].Path.Match(path) {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// Enforces reports whether decisions under p may be carried out: the mode is
+// Enforce and the policy does not observe. A nil policy enforces nothing.
+func (c *Config) Enforces(p *Policy) bool {
+	return c.Mode == Enforce && p != nil && !p.Observe
+}
+
+func word(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "unknown"
+}

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// key is one key of a mapping that becomes a T: how it is read, checked and
+// shown. The tables in schema.go are the schema.
+type key[T any] struct {
+	name     string
+	about    string // for the example file
+	example  string // a value for the example file, for keys that are unset by default
+	want     string // what a value looks like
+	required bool
+	read     func(r *reader, p place, want string, v *T)
+	show     func(v *T) shown
+}
+
+// readMapping reads the keys of a mapping into v and reports those that are
+// unknown, given twice or missing.
+func readMapping[T any](r *reader, p place, want string, keys []key[T], v *T) {
+	n, ok := open(p.node)
+	if !ok {
+		r.spoil(p.field)
+		return
+	}
+	var values []*ast.MappingValueNode
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		values = m.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{m}
+	default:
+		r.wrongType(p, n, want)
+		return
+	}
+	seen := map[string]int{}   // line of the key
+	meant := map[string]bool{} // known keys that unknown ones were meant to be
+	for _, given := range values {
+		if _, ok := open(given.Key); !ok {
+			r.spoil(p.field)
+			continue
+		}
+		if near := readKey(r, p, given, keys, seen, v); near != "" {
+			meant[near] = true
+		}
+	}
+	for _, k := range keys {
+		if _, ok := seen[k.name]; !ok && k.required && !meant[k.name] {
+			r.fault(p.key(k.name, n), nil, faultf(ErrMissing, "is missing"), "want "+k.want)
+		}
+	}
+}
+
+// readKey reads one key. Of an unknown key it returns the known one that was
+// probably meant, if any.
+func readKey[T any](r *reader, p place, given *ast.MappingValueNode, keys []key[T], seen map[string]int, v *T) (meant string) {
+	name := given.Key.GetToken().Value
+	line, col := nodePlace(given.Key)
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name
+		if k.name != name {
+			continue
+		}
+		at := p.key(name, given.Value)
+		if before, again := seen[name]; again {
+			r.add(line, col, at.field, nil, faultf(ErrDuplicate, "is given twice, first on line %d", before), "keep one")
+			r.spoil(at.field)
+			return ""
+		}
+		seen[name] = line
+		r.at[at.field] = at
+		k.read(r, at, k.want, v)
+		return ""
+	}
+	fix := "want " + orList(names)
+	if before, _, colon := strings.Cut(name, ":"); colon && slices.Contains(names, before) {
+		meant, fix = before, "put a blank behind the colon"
+	} else if meant = nearest(name, names); meant != "" {
+		fix = "did you mean " + meant + "?"
+	}
+	// Not spoiled: a key too many says nothing about the others.
+	r.add(line, col, p.key(quote(name), nil).field, name, faultf(ErrUnknownKey, "is not a known key"), fix)
+	return meant
+}
+
+func showMapping[T any](keys []key[T], v *T) shown {
+	s := shown{entries: make([]entry, len(keys))}
+	for i, k := range keys {
+		s.entries[i] = entry{name: k.name, about: k.about, example: k.example, value: k.show(v)}
+	}
+	return s
+}
+
+// orList returns "a, b or c".
+func orList(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// nearest returns the word that a reader would take name for: the one with the
+// fewest changed, added and lost letters, if those are at most a third.
+func nearest(name string, words []string) string {
+	const longest = 32 // letters; no key is near that, and the cost is quadratic
+	if len(name) > longest {
+		return ""
+	}
+	best, least := "", len(name)/3+1
+	for _, w := range words {
+		if d := distance(name, w); d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// distance is the number of single letters to change, add or remove between a
+// and b (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0]++
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, corner+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
