@@ -58,6 +58,7 @@ type Outcome struct {
 	Retries int           // boots that died before their hello
 	Boot    time.Duration // from QEMU's start to hello
 	Total   time.Duration // from QEMU's start to its end
+	Usage   machine.Usage // how the host served it
 }
 
 // errDied marks a guest that ended before its init came up.
@@ -215,6 +216,7 @@ func (l *Lab) bootOnce(ctx context.Context, g Guest, devices []machine.Device, t
 			}
 		}
 	}
+	out.Usage = qemu.Usage()
 	qemu.Stop()
 	out.Total = time.Since(start)
 	if out.Done.Error != "" {

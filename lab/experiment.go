@@ -84,6 +84,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 			}
 			run.BootRetries = out.Retries
 			run.BootMS, run.HostMS = out.Boot.Milliseconds(), out.Total.Milliseconds()
+			run.HostRanMS, run.HostWaitedMS = out.Usage.Ran.Milliseconds(), out.Usage.Waited.Milliseconds()
 			res.LRU, res.Kernel = out.Hello.LRU, out.Hello.Release
 			res.Runs = append(res.Runs, *run)
 			l.Say("  done in %s, booted in %s", out.Total.Round(time.Second), out.Boot.Round(time.Second/10))

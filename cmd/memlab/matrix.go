@@ -86,6 +86,7 @@ func (a *app) sweep(c *cobra.Command, t trial, scenarios []scenario.Scenario, ke
 		medians(a.out, results)
 		for _, res := range results {
 			fmt.Fprintf(a.out, "\n%s on %s\n", res.Scenario, res.Kernel)
+			starved(a.out, res)
 			checks(a.out, res.Checks)
 		}
 	}

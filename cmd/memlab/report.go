@@ -10,6 +10,9 @@ import (
 	"github.com/memagent/memagent/lab/result"
 )
 
+// starvedNote is the share of waiting for the host from which a report says that times are off.
+const starvedNote = 0.2
+
 // report prints a result for people.
 func report(w io.Writer, res result.Result) {
 	fmt.Fprintf(w, "%s on %s (%s, %s LRU, %s)\n", res.Scenario, res.Kernel, res.Topology, res.LRU, res.Accel)
@@ -29,12 +32,21 @@ func report(w io.Writer, res result.Result) {
 			result.Median(r.PassMS), cpu, reclaimed, float64(r.BootMS)/1e3)
 	}
 	flush(tw)
+	starved(w, res)
 	for _, r := range res.Runs {
 		for _, d := range r.Differences {
 			fmt.Fprintf(w, "changed with the agent %s: %s\n", r.Agent, d)
 		}
 	}
 	checks(w, res.Checks)
+}
+
+// starved says so when the host was too busy for times to mean much.
+func starved(w io.Writer, res result.Result) {
+	_, most := result.Spread(result.Each(res.Runs, result.Run.Starved))
+	if most >= starvedNote {
+		fmt.Fprintf(w, "note: the host was busy; a guest's CPUs waited for it %.0f %% of the time they wanted to run, so times say little\n", 100*most)
+	}
 }
 
 // checks prints checks, one a line.

@@ -51,6 +51,18 @@ type Run struct {
 	// BootMS is the time from QEMU's start to the guest's hello, HostMS to its end, in host milliseconds.
 	BootMS int64 `json:"boot_ms"`
 	HostMS int64 `json:"host_ms"`
+	// HostRanMS and HostWaitedMS are the time QEMU's threads were on a host CPU, and ready but
+	// waiting for one. Times measured in a guest that waited much say little.
+	HostRanMS    int64 `json:"host_ran_ms"`
+	HostWaitedMS int64 `json:"host_waited_ms"`
+}
+
+// Starved is the share of the time its CPUs wanted to run that a guest had to wait for the host.
+func (r Run) Starved() float64 {
+	if r.HostRanMS+r.HostWaitedMS == 0 {
+		return 0
+	}
+	return float64(r.HostWaitedMS) / float64(r.HostRanMS+r.HostWaitedMS)
 }
 
 // Counters are what happened to the scenario's main cgroup during the measured part.
