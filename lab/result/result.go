@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 )
 
 // Result is everything known about one scenario on one kernel.
@@ -129,12 +130,21 @@ type Check struct {
 
 // AtMost is a check that got is no more than limit.
 func AtMost(name string, got, limit float64, of string) Check {
-	return Check{Name: name, OK: got <= limit, Got: got, Want: fmt.Sprintf("<= %g%s", limit, of)}
+	return made(Check{Name: name, OK: got <= limit, Got: got, Want: fmt.Sprintf("<= %g%s", limit, of)})
 }
 
 // AtLeast is a check that got is no less than limit.
 func AtLeast(name string, got, limit float64, of string) Check {
-	return Check{Name: name, OK: got >= limit, Got: got, Want: fmt.Sprintf(">= %g%s", limit, of)}
+	return made(Check{Name: name, OK: got >= limit, Got: got, Want: fmt.Sprintf(">= %g%s", limit, of)})
+}
+
+// made fails a check on a ratio with nothing below the line, which JSON has no number for.
+func made(c Check) Check {
+	if math.IsNaN(c.Got) || math.IsInf(c.Got, 0) {
+		c.OK, c.Got = false, 0
+		c.Want += " (there was nothing to measure it against)"
+	}
+	return c
 }
 
 // Skip is a check that could not be made.

@@ -3,6 +3,7 @@ package result
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,6 +65,19 @@ func TestChecks(t *testing.T) {
 	}
 	if list[0].Want != "<= 1.1 of off" {
 		t.Errorf("want reads %q", list[0].Want)
+	}
+}
+
+func TestARatioToNothingFailsAndCanBeEncoded(t *testing.T) {
+	for _, got := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, c := range []Check{AtMost("most", got, 1, ""), AtLeast("least", got, 1, "")} {
+			if c.OK {
+				t.Errorf("%s of %v is ok", c.Name, got)
+			}
+			if _, err := json.Marshal(c); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 
