@@ -32,7 +32,7 @@ func (a *app) listCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(tw, "  %s\t%s (%s, %d CPUs)\n", n, t.About, bytes(uint64(t.Memory())), t.CPUs())
+				fmt.Fprintf(tw, "  %s\t%s (%s, %d CPUs)\n", n, t.About, human(uint64(t.Memory())), t.CPUs())
 			}
 			fmt.Fprintln(tw, "KERNEL\t")
 			for _, n := range kernel.Names() {

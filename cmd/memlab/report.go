@@ -22,10 +22,10 @@ func report(w io.Writer, res result.Result) {
 		c := r.Counters
 		resident, cpu, reclaimed := "-", "-", "-"
 		if n := len(r.Series); n > 0 {
-			resident = fmt.Sprintf("%s -> %s", bytes(r.Series[0].Resident()), bytes(r.Series[n-1].Resident()))
+			resident = fmt.Sprintf("%s -> %s", human(r.Series[0].Resident()), human(r.Series[n-1].Resident()))
 		}
 		if st := r.AgentStats; st != nil {
-			cpu, reclaimed = fmt.Sprintf("%d ms", st.MeasuredCPUMS), bytes(uint64(max(0, st.ReclaimedBytes)))
+			cpu, reclaimed = fmt.Sprintf("%d ms", st.MeasuredCPUMS), human(uint64(max(0, st.ReclaimedBytes)))
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%d\t%d/%d\t%d\t%.1f ms\t%.1f ms\t%s\t%s\t%.1f s\n", r.Agent, resident,
 			c.RefaultAnon+c.RefaultFile, c.SwapIn, c.SwapOut, c.PgMajFault, float64(c.PSISomeUS)/1e3,
@@ -68,7 +68,7 @@ func checks(w io.Writer, list []result.Check) {
 // flush ends a table. Its writer reports its own errors at the next write, if anybody cares.
 func flush(tw *tabwriter.Writer) { _ = tw.Flush() }
 
-// bytes is a size for people.
-func bytes(n uint64) string {
+// human is a size for people.
+func human(n uint64) string {
 	return units.CustomSize("%.0f %s", float64(n), 1024, []string{"B", "KiB", "MiB", "GiB", "TiB"})
 }

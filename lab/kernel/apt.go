@@ -87,9 +87,14 @@ func (a aptState) names(ctx context.Context) ([]string, error) {
 	return strings.Fields(out), nil
 }
 
-// update fetches the lists of the state.
+// update fetches the lists of the state. Of the machine's own sources some may be out of reach
+// without any harm here; of a private state all are needed.
 func (a aptState) update(ctx context.Context) error {
-	_, err := a.run(ctx, "", "apt-get", "-q", "update")
+	args := []string{"-q", "update"}
+	if a.private {
+		args = append(args, "-o", "APT::Update::Error-Mode=any")
+	}
+	_, err := a.run(ctx, "", "apt-get", args...)
 	return err
 }
 
