@@ -67,7 +67,7 @@ func TestTheIDsOfLRUGenAreTriedAgainstInodes(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(file, []byte(tt.list(lookup(t, host, "/a b").Inode)), 0o666); err != nil {
+			if err := os.WriteFile(file, []byte(tt.list(matched(t, host, "/a b").Inode)), 0o666); err != nil {
 				t.Fatal(err)
 			}
 			ask(t, host, nil)[CapLRUGenInode].want(t, tt.state, tt.seen)

@@ -42,7 +42,8 @@ func (r CapResult) want(t testing.TB, state CapState, seen string) {
 	}
 }
 
-func lookup(t testing.TB, host *FS, cgroup string) *memcg.ID {
+// matched returns a cgroup as one that a policy matches.
+func matched(t testing.TB, host *FS, cgroup string) *memcg.ID {
 	t.Helper()
 	id, err := host.Lookup(cgroup)
 	if err != nil {
@@ -151,7 +152,7 @@ func TestC30SwappinessIsProbedWithARequestForNothing(t *testing.T) {
 			host, k := enforceable(t, "", faults, files...)
 			in := &memcg.ID{Path: "/gone", Inode: 1}
 			if tt.cgroup != "gone" {
-				in = lookup(t, host, "/"+tt.cgroup)
+				in = matched(t, host, "/"+tt.cgroup)
 			}
 			caps := ask(t, host, in)
 			caps[CapReclaimSwappiness].want(t, tt.swappiness, "0 swappiness=60")
@@ -198,7 +199,7 @@ func TestProbesWriteOnlyWhereTheyMay(t *testing.T) {
 			}
 			var in *memcg.ID
 			if tt.in != "" {
-				in = lookup(t, host, tt.in)
+				in = matched(t, host, tt.in)
 			}
 			caps := ask(t, host, in)
 			caps[CapReclaimSwappiness].want(t, tt.state, tt.seen)
@@ -215,7 +216,7 @@ func TestProbesWriteOnlyWhereTheyMay(t *testing.T) {
 
 func TestC32NodesAreNeverAskedForAndDemotionIsSeen(t *testing.T) {
 	host, k := enforceable(t, "c32", faultsOf(t, "c32"), "sys/fs/cgroup/p/memory.current", "1\n", "sys/fs/cgroup/p/memory.reclaim", "")
-	caps := ask(t, host, lookup(t, host, "/p"))
+	caps := ask(t, host, matched(t, host, "/p"))
 	caps[CapDemotion].want(t, CapYes, "demotion_enabled: true; on hosts with slower memory")
 	caps[CapReclaimSwappiness].want(t, CapYes, "")
 	for _, w := range k.writes {

@@ -10,11 +10,11 @@ import (
 	"github.com/memagent/memagent/memcg"
 )
 
-const meminfo = "MemTotal: 1000 kB\nMemFree: 300 kB\nMemAvailable: 500 kB\nSwapTotal: 64 kB\nSwapFree: 0 kB\nHugePages_Total: 0\n"
+const someMeminfo = "MemTotal: 1000 kB\nMemFree: 300 kB\nMemAvailable: 500 kB\nSwapTotal: 64 kB\nSwapFree: 0 kB\nHugePages_Total: 0\n"
 
 func TestHostSample(t *testing.T) {
 	host := hostOf(t, "c10/possible-0-8",
-		"proc/meminfo", meminfo,
+		"proc/meminfo", someMeminfo,
 		"proc/swaps", "Filename Type Size Used Priority\n/dev/zram0 partition 64 0 100\n",
 		"sys/class/block/zram0/size", "128\n",
 		"proc/pressure/memory", "some avg10=1.50 avg60=0.25 avg300=0.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n")
