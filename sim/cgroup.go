@@ -175,12 +175,3 @@ func (c *cgroup) grant(above memcg.NodeMask) {
 		k.grant(c.allowed)
 	}
 }
-
-func (c *cgroup) within(top *cgroup) bool {
-	for ; c != nil; c = c.parent {
-		if c == top {
-			return true
-		}
-	}
-	return false
-}

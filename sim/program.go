@@ -111,9 +111,13 @@ func (z *zipf) step(h *Host, j *Job) (time.Duration, bool) {
 	if z.next < len(z.upTo) {
 		z.next++
 	} else {
-		x := z.source.Float64() * z.upTo[len(z.upTo)-1]
-		page = min(sort.SearchFloat64s(z.upTo, x), len(z.upTo)-1)
+		page = z.draw()
 	}
 	cost, ok := h.touch(j, j.regions[0], page)
 	return j.gap + cost, !ok
+}
+
+func (z *zipf) draw() int {
+	x := z.source.Float64() * z.upTo[len(z.upTo)-1]
+	return min(sort.SearchFloat64s(z.upTo, x), len(z.upTo)-1)
 }

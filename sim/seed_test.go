@@ -15,10 +15,10 @@ const unit = 512
 
 // example is a cgroup of 100 units and the state after each step, in units.
 type example struct {
-	h         *Host
-	group     *cgroup
-	job       *Job
-	hot, next region
+	h     *Host
+	group *cgroup
+	job   *Job
+	hot   region
 }
 
 // protectedOnly is the kernel after the first two patches of the series: new
