@@ -54,22 +54,12 @@ func ReadKnobs() (Knobs, error) {
 	return k, nil
 }
 
-// Since says which knobs are not what they were, one sentence each. Knobs below a folder of
-// except are left out.
-func (k Knobs) Since(before Knobs, except ...string) []string {
+// Since says which knobs are not what they were, one sentence each.
+func (k Knobs) Since(before Knobs) []string {
 	var out []string
-	skip := func(path string) bool {
-		for _, e := range except {
-			if strings.HasPrefix(path, e+"/") {
-				return true
-			}
-		}
-		return false
-	}
 	for path, old := range before {
 		now, ok := k[path]
 		switch {
-		case skip(path):
 		case !ok:
 			out = append(out, fmt.Sprintf("%s is gone, it was %q", path, old))
 		case now != old:
@@ -77,7 +67,7 @@ func (k Knobs) Since(before Knobs, except ...string) []string {
 		}
 	}
 	for path, now := range k {
-		if _, ok := before[path]; !ok && !skip(path) {
+		if _, ok := before[path]; !ok {
 			out = append(out, fmt.Sprintf("%s is new, with %q", path, now))
 		}
 	}

@@ -58,6 +58,12 @@ func Find(name string) (Scenario, error) {
 	return Scenario{}, fmt.Errorf("no scenario %q; there are: %s", name, strings.Join(names, ", "))
 }
 
+const mib = 1 << 20
+
+// setUpWithin is how long a workload may take to allocate and touch what it needs: seconds on an
+// idle machine, more on a busy one without KVM.
+const setUpWithin = 2 * time.Minute
+
 // JobName is the guest's job that runs a scenario.
 const JobName = "scenario"
 
