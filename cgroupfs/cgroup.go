@@ -219,8 +219,13 @@ func (c *cgroup) retry() {
 
 func (c *cgroup) tryAgain() {
 	for f := range c.files {
-		if s := c.files[f].state; s == absent || s == refused || s == perRead {
-			c.files[f] = openFile{}
-		}
+		c.files[f].tryAgain()
+	}
+}
+
+// tryAgain forgets that a file was not there, or could not be kept.
+func (o *openFile) tryAgain() {
+	if o.state != kept {
+		*o = openFile{}
 	}
 }

@@ -67,6 +67,10 @@ func (fs *FS) ownRoom(a *ancestor, buf *scratch) memcg.Limit {
 		a.dir = dir
 		fs.budget.Add(-1)
 	}
+	if fs.tick.Load()%recheck == 0 {
+		a.max.tryAgain()
+		a.now.tryAgain()
+	}
 	b, err := fs.readFile(a.dir, &a.max, swapMax, buf)
 	if err != nil {
 		return fs.noRoom(a, &a.max, swapMax, err)
@@ -84,8 +88,8 @@ func (fs *FS) ownRoom(a *ancestor, buf *scratch) memcg.Limit {
 func (fs *FS) noRoom(a *ancestor, o *openFile, f file, err error) memcg.Limit {
 	switch {
 	case err == errAbsent || err == errNoFile:
+		o.state = absent
 		if a.up == nil {
-			o.state = absent
 			return memcg.Unlimited()
 		}
 		return memcg.NoLimitFile(memcg.Unsupported)
