@@ -98,7 +98,7 @@ func TestTheDefaultObservesEverythingAndWritesNothing(t *testing.T) {
 	if p == nil || p.Name != "everything" {
 		t.Fatalf("got policy %v", p)
 	}
-	if c.Mode != Observe || c.Enforces(p) {
+	if c.Mode != Observe || c.Mode.String() != "observe" || c.Enforces(p) {
 		t.Error("the default enforces")
 	}
 	want := Host{Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2}, Reserve: ShareOf(0.1)}
