@@ -183,7 +183,7 @@ func (b *bench) step() *tick {
 	s.EventsLocal.Max = memcg.Value(0)
 	s.Min, s.High, s.Max, s.SwapRoom = memcg.LimitOf(0), b.feed.high, b.feed.max, b.feed.swapRoom
 	s.Populated = memcg.Value(1)
-	own := Own{Known: true}
+	own := b.carriedOut()
 	if b.feed.own != nil {
 		own = b.feed.own(b.at)
 	}
@@ -192,6 +192,21 @@ func (b *bench) step() *tick {
 	checkSane(b.t, &tk, &b.policy)
 	b.trace = append(b.trace, tk)
 	return &b.trace[len(b.trace)-1]
+}
+
+// carriedOut is what the agent took if the last intent was carried out whole.
+func (b *bench) carriedOut() Own {
+	own := Own{Known: true}
+	if len(b.trace) == 0 {
+		return own
+	}
+	i := b.trace[len(b.trace)-1].d.Intent
+	if s, _ := i.Swappiness.Get(); s >= moveAnonFrom {
+		own.AnonPages = i.Bytes / pageSize
+	} else {
+		own.FilePages = i.Bytes / pageSize
+	}
+	return own
 }
 
 // run steps for some seconds and returns the last tick.

@@ -30,7 +30,7 @@ func Decide(st *State, in Input, p Policy) Decision {
 		return d
 	}
 	st.fill(&d.Signals, &v)
-	d.Verdict = st.judge(&d.Signals, &v)
+	d.Verdict = st.verdict(&d.Signals, &v)
 	d.Intent, d.Rule = st.act(&d, &v)
 	d.Clipped = v.bound(&d.Intent, d.Clipped)
 	if d.Intent.Bytes == 0 {

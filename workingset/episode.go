@@ -15,10 +15,15 @@ const (
 	// Less cannot be told from noise within settleTime.
 	effect = 0.10
 	// settleTime is how long refaults are counted, after a move, before it is
-	// judged: one time constant of the smoothed rates.
+	// judged to have had no effect: one time constant of the smoothed rates.
 	settleTime = smoothing
-	// settleSamples is the least number of samples that must fall in it.
+	// settleSamples is the least number of samples that must fall in it, and
+	// settleTurns how often the set must have had the time to come round: what
+	// was made room for has to be read in again before refaults can fall.
+	// settleMost bounds that wait, for sets that come round very slowly.
 	settleSamples = 2
+	settleTurns   = 1.5
+	settleMost    = 5 * time.Minute
 	// firstCool is how long nothing is moved after an episode without effect;
 	// it doubles with each up to lastCool.
 	firstCool = time.Minute
@@ -44,7 +49,8 @@ type episode struct {
 	kind  IntentKind // of this or the last episode
 	trial bool       // the distance was unknown
 
-	limit   float64 // bytes it may move, min(need at its start, budget)
+	budget  float64 // bytes it may move in all
+	limit   float64 // bytes it may move before it must settle; <= budget
 	spent   float64 // bytes moved; 0 <= spent
 	pending float64 // bytes asked for at the last sample, not yet accounted for
 
@@ -52,6 +58,7 @@ type episode struct {
 	seconds  float64 // of settling
 	refaults float64 // pages, while settling
 	samples  uint8   // while settling
+	turn     float64 // seconds in which the set comes round
 
 	cool     time.Duration // nothing is moved until this is over
 	nextCool time.Duration // length of the next cool-down, 0 means firstCool
@@ -59,7 +66,7 @@ type episode struct {
 }
 
 func (e *episode) sum() float64 {
-	return e.limit + e.spent + e.pending + e.before + e.seconds + e.refaults
+	return e.budget + e.limit + e.turn + e.spent + e.pending + e.before + e.seconds + e.refaults
 }
 
 // failed reports whether the last episode of a kind had no effect and is still
@@ -104,7 +111,7 @@ func (e *episode) pass(v *view) {
 	}
 	// A move that already shows is left to settle before more is spent.
 	shows := e.spent > 0 && back/v.d.seconds < e.before/2
-	if shows || e.spent >= e.limit {
+	if shows || e.spent+v.page > e.limit {
 		e.phase = settling
 	}
 }
@@ -120,31 +127,38 @@ func (e *episode) taken(v *view) float64 {
 	return float64(own.FilePages) * v.page
 }
 
-// settled judges a finished episode, if there is one.
-func (e *episode) settled(st *State) {
-	if e.phase != settling || e.seconds < settleTime.Seconds() || e.samples < settleSamples {
+// settled judges a move whose effect has had the time to show. Less refaults
+// are success. If as many come back, and some of what they need is still out,
+// the move fell short and goes on within its budget; when that is spent, it was
+// in vain.
+func (e *episode) settled(st *State, need float64) {
+	if e.phase != settling || e.samples < settleSamples || e.seconds < min(settleTurns*e.turn, settleMost.Seconds()) {
 		return
 	}
-	e.phase, e.rest = resting, turnRest
-	if e.refaults/e.seconds < (1-effect)*e.before {
-		e.nextCool = 0
-		return
+	switch {
+	case e.refaults/e.seconds < (1-effect)*e.before:
+		e.phase, e.rest, e.nextCool = resting, turnRest, 0
+	case need > 0 && e.spent < e.budget:
+		e.phase, e.limit = moving, min(e.budget, e.spent+need)
+		e.seconds, e.refaults, e.samples = 0, 0, 0
+	case e.seconds >= settleTime.Seconds():
+		e.phase, e.rest = resting, turnRest
+		e.cool = max(firstCool, e.nextCool)
+		e.nextCool = min(2*e.cool, lastCool)
+		// The experiment has answered: the distance is as far as it looks.
+		st.sides[e.kind.gains()].inherited = 0
 	}
-	e.cool = max(firstCool, e.nextCool)
-	e.nextCool = min(2*e.cool, lastCool)
-	// The experiment has answered: the distance is as far as it looks.
-	st.sides[e.kind.gains()].inherited = 0
 }
 
 // move opens an episode of a kind, or goes on with one. It returns how many
 // bytes may be moved now, and the rule that says so or forbids it.
 func (st *State) move(kind IntentKind, s *Signals, v *view, cold float64) (bytes float64, rule, clipped string) {
 	e := &st.episode
-	e.settled(st)
 	gain := &s.File
 	if kind == KindMoveFile {
 		gain = &s.Anon
 	}
+	e.settled(st, gain.Need.or(0))
 	switch {
 	case e.cool > 0:
 		return 0, "cooling-down", ""
@@ -158,6 +172,9 @@ func (st *State) move(kind IntentKind, s *Signals, v *view, cold float64) (bytes
 		e.open(kind, gain, rate, v)
 	}
 	e.before = max(e.before, rate)
+	if rate > 0 {
+		e.turn = gain.Out.or(0) / v.page / rate
+	}
 	bytes = min(e.limit-e.spent, cold)
 	switch {
 	case !(bytes > 0) && cold <= 0:
@@ -180,11 +197,15 @@ const trialSuffix = "-trial"
 func (e *episode) open(kind IntentKind, gain *Side, rate float64, v *view) {
 	giver := v.lists.size(kind.gives())
 	need, known := gain.Need.Get()
-	limit := min(need, max(budgetShare*giver, budgetBytes))
+	budget := max(budgetShare*giver, budgetBytes)
 	if !known {
-		limit = min(budgetShare*giver, budgetBytes)
+		budget = min(budgetShare*giver, budgetBytes)
+		need = budget
 	}
-	*e = episode{phase: moving, kind: kind, trial: !known, limit: limit, before: rate, nextCool: e.nextCool}
+	*e = episode{
+		phase: moving, kind: kind, trial: !known, before: rate,
+		budget: budget, limit: min(need, budget), nextCool: e.nextCool,
+	}
 }
 
 // end closes an episode whose reason has gone. Refaults that no longer hurt are

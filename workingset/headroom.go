@@ -14,8 +14,8 @@ func (h *Headroom) want(limit, filling float64) float64 {
 }
 
 // headroom asks for what is missing between memory.current and the limit less
-// headroom. While a stream passes, it takes file only, as far as the policy
-// lets it. Where less than a tenth of memory is above the floor it asks for
+// headroom. While a stream passes, or what grows is file that nobody has missed
+// yet, it takes file only, as far as the policy lets it. Where less than a tenth of memory is above the floor it asks for
 // nothing: that is the last of the cache, the limit is too small, and what is
 // taken would be read again at once (case c62).
 func (st *State) headroom(d *Decision, v *view) (Intent, bool) {
@@ -24,12 +24,16 @@ func (st *State) headroom(d *Decision, v *view) (Intent, bool) {
 		return Intent{}, false
 	}
 	filling := d.Signals.FillRate.or(0) * v.d.seconds
+	if d.Verdict == FileThrash {
+		filling = 0 // what fills it is what it has just lost
+	}
 	over := v.current - (limit - v.policy.Headroom.want(limit, filling))
 	if !(over >= v.page) {
 		return Intent{}, false
 	}
 	i := Intent{Kind: KindHeadroom, Bytes: bytesOf(over), Swappiness: v.policy.Swappiness.pass(d.Signals.Swappiness)}
-	if d.Verdict == Streaming {
+	fileGrows := d.Verdict == Growing && 2*d.Signals.AnonGrowth.or(0) < d.Signals.AllocRate.or(0)
+	if d.Verdict == Streaming || fileGrows {
 		i.Swappiness = v.policy.Swappiness.least()
 	}
 	return i, true

@@ -48,6 +48,13 @@ func (m *memory) hurts(s *Side) bool {
 	return bits.OnesCount8(m.costly&(1<<thrashWindow-1)) >= thrashSamples && s.Cost.above(thrashCost)
 }
 
+// verdict judges, and remembers what the next judgement must know.
+func (st *State) verdict(s *Signals, v *view) Verdict {
+	now := st.judge(s, v)
+	st.streams = now == Streaming
+	return now
+}
+
 // judge gives the verdict. The first that holds is it:
 //
 //	dying       no process is left (found before anything else)
@@ -61,7 +68,7 @@ func (m *memory) hurts(s *Side) bool {
 //	streaming   file refaults cost >= 1 % of time and more than anon's, and
 //	            D > WS, or an episode showed that moving anon does not help; or,
 //	            at its limit, 1 % of the lists passes a second and less than
-//	            10 % of that comes back
+//	            10 % of that comes back, or it was streaming before
 //	file-thrash the same cost, and D <= WS, or D is unknown and worth finding out
 //	anon-thrash anon refaults cost >= 1 % of time
 //	growing     0.2 % of memory newly charged a second
@@ -91,7 +98,7 @@ func (st *State) judge(s *Signals, v *view) Verdict {
 		return FileThrash
 	case anonHurts:
 		return AnonThrash
-	case s.AtLimit && s.File.Evictions.or(0)*v.page >= passing*v.lists.total() && st.flows.returning(file) < once:
+	case s.AtLimit && s.File.Evictions.or(0)*v.page >= passing*v.lists.total() && (st.flows.returning(file) < once || st.streams):
 		return Streaming
 	case s.AllocRate.above(growing * v.current):
 		return Growing

@@ -15,8 +15,9 @@ type State struct {
 	based bool     // base may be subtracted from
 	begun bool     // out has been given its start
 
-	flows flows
-	sides [types]memory
+	flows   flows
+	sides   [types]memory
+	streams bool // the last verdict was Streaming
 
 	squeeze squeezer
 	episode episode
