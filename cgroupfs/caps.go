@@ -115,7 +115,7 @@ var capabilities = []struct {
 	{Capability{CapReclaimSwappinessMax, "6.16",
 		"Reclaim of anon alone is not strict: at swappiness 200 the kernel may still take file pages.",
 		"Run a kernel from 6.16 on where strictness matters."}, probeSwappinessMax},
-	{Capability{CapNumaStat, "5.9",
+	{Capability{CapNumaStat, "5.10",
 		"Per-node features are off for want of memory.numa_stat.",
 		"Run a kernel built with CONFIG_NUMA."}, probeNumaStat},
 	{Capability{CapNodeScan, "7.1",
