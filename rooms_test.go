@@ -5,9 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,7 +79,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			if to == src.room || allowed[to] || src.test && mayInTests[src.room][to] {
 				continue
 			}
-			t.Errorf("%s imports %s: room %s may only import %v", src.path, imp, src.room, keys(allowed))
+			t.Errorf("%s imports %s: room %s may only import %v", src.path, imp, src.room, slices.Sorted(maps.Keys(allowed)))
 		}
 	}
 }
@@ -86,7 +87,7 @@ func TestImportsPointOneWay(t *testing.T) {
 func TestEveryRoomInTheTableExists(t *testing.T) {
 	for _, table := range []string{rooms, testsMay} {
 		for room, allowed := range parseArrows(t, table) {
-			for _, r := range append(keys(allowed), room) {
+			for _, r := range append(slices.Sorted(maps.Keys(allowed)), room) {
 				if _, err := os.Stat(filepath.FromSlash(r)); err != nil {
 					t.Errorf("the table names room %s: %v", r, err)
 				}
@@ -102,7 +103,7 @@ func TestBannedPackagesStayOut(t *testing.T) {
 		}
 		for _, imp := range imports(src.file) {
 			for _, ban := range bans {
-				if imp == ban.pkg && !contains(ban.except, src.room) {
+				if imp == ban.pkg && !slices.Contains(ban.except, src.room) {
 					t.Errorf("%s imports %s: %s (allowed in %v)", src.path, imp, ban.reason, ban.except)
 				}
 			}
@@ -112,7 +113,7 @@ func TestBannedPackagesStayOut(t *testing.T) {
 
 func TestPureRoomsHaveNoClockFilesOrGoroutines(t *testing.T) {
 	for _, src := range sources(t) {
-		if src.test || !contains(clockless, src.room) {
+		if src.test || !slices.Contains(clockless, src.room) {
 			continue
 		}
 		for _, imp := range imports(src.file) {
@@ -125,7 +126,7 @@ func TestPureRoomsHaveNoClockFilesOrGoroutines(t *testing.T) {
 			case *ast.GoStmt:
 				t.Errorf("%s starts a goroutine in a pure room", src.path)
 			case *ast.SelectorExpr:
-				if id, ok := n.X.(*ast.Ident); ok && id.Name == "time" && contains([]string{"Now", "Since", "Until", "Sleep", "After", "NewTimer", "NewTicker", "Tick"}, n.Sel.Name) {
+				if id, ok := n.X.(*ast.Ident); ok && id.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "NewTimer", "NewTicker", "Tick"}, n.Sel.Name) {
 					t.Errorf("%s uses time.%s in a pure room", src.path, n.Sel.Name)
 				}
 			}
@@ -223,22 +224,4 @@ func parseArrows(t *testing.T, table string) map[string]map[string]bool {
 		m[strings.TrimSpace(from)] = allowed
 	}
 	return m
-}
-
-func keys(m map[string]bool) []string {
-	list := make([]string, 0, len(m))
-	for k := range m {
-		list = append(list, k)
-	}
-	sort.Strings(list)
-	return list
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

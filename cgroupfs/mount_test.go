@@ -311,8 +311,8 @@ func TestTheAgentsOwnCgroup(t *testing.T) {
 func TestTheAgentAndAllAboveItAreItsOwn(t *testing.T) {
 	fs := &FS{self: selfPath{path: "/a/b", literal: "/a/b (deleted)", known: true}}
 	for cgroup, want := range map[string]bool{"/": true, "/a": true, "/a/b": true, "/a/b (deleted)": true, "/a/b/c": false, "/a/bc": false, "/aa": false} {
-		if got := fs.isOwn(cgroup); got != want {
-			t.Errorf("isOwn(%q) = %v", cgroup, got)
+		if got := fs.Owns(cgroup); got != want {
+			t.Errorf("Owns(%q) = %v", cgroup, got)
 		}
 	}
 }

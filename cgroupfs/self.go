@@ -23,8 +23,9 @@ type selfPath struct {
 // not known, or lies outside of what the mount shows.
 func (fs *FS) Self() (cgroup string, ok bool) { return fs.self.path, fs.self.known }
 
-// isOwn reports whether a cgroup is the agent's own or an ancestor of it.
-func (fs *FS) isOwn(cgroup string) bool {
+// Owns reports whether a cgroup is the agent's own or an ancestor of it: no
+// request is ever made for those.
+func (fs *FS) Owns(cgroup string) bool {
 	if !fs.self.known {
 		return false
 	}

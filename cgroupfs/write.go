@@ -23,7 +23,7 @@ func (fs *FS) target(id memcg.ID) (*target, error) {
 	if err := fs.Enforceable(); err != nil {
 		return nil, err
 	}
-	if id.Path == "/" || fs.isOwn(id.Path) {
+	if id.Path == "/" || fs.Owns(id.Path) {
 		return nil, &opError{Op: "write", File: fs.file(id.Path, ""), Kind: memcg.ErrDenied,
 			Hint: "the root, the agent's own cgroup and those above it are never written"}
 	}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/memagent/memagent/cgroupfs"
+	"github.com/memagent/memagent/config"
+)
+
+// Exit codes. They are a promise to scripts and to the service manager.
+const (
+	exitOK     = 0
+	exitHost   = 1 // this host cannot do what was asked
+	exitConfig = 2 // the config or the command line is wrong; nothing was started
+)
+
+// env is all that a command touches beside its arguments.
+type env struct {
+	out, err io.Writer
+	tty      bool // out is a terminal
+}
+
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+// silent carries an exit code for something that has been said already.
+type silent int
+
+func (s silent) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
+
+// run carries out one command line and returns the exit code.
+func run(ctx context.Context, e env, args []string) int {
+	root := &cobra.Command{
+		Use:   "memagent",
+		Short: "Takes from each cgroup the memory it does not need, and says why",
+		Long: `memagent watches the memory of a host's cgroups (cgroup v2), works out which of
+it each one really needs, and reclaims the rest by a policy. Without a config it
+observes everything and writes nothing.
+
+Try it in this order:
+  memagent check            can this host do it, and what is missing
+  memagent run              watch and decide, write nothing
+  memagent run -c FILE --enforce`,
+		Args:          noArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetArgs(args)
+	root.SetOut(e.out)
+	root.SetErr(e.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(runCommand(e), checkCommand(e), versionCommand(e))
+	err := root.ExecuteContext(ctx)
+	var code silent
+	var usage usageError
+	var noController *cgroupfs.NoMemoryController
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	case errors.Is(err, config.ErrBadConfig), errors.Is(err, config.ErrNoConfig), errors.Is(err, config.ErrUnreadable):
+		fmt.Fprintln(e.err, err)
+		return exitConfig
+	case errors.As(err, &noController):
+		fmt.Fprintf(e.err, "memagent: %v\n", err)
+		return exitHost
+	case errors.As(err, &usage):
+		fmt.Fprintf(e.err, "memagent: %v\nSee memagent --help.\n", err)
+		return exitConfig
+	}
+	fmt.Fprintf(e.err, "memagent: %v\n", err)
+	return exitHost
+}
+
+// noArgs refuses words that no command takes, among them unknown commands.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		text := fmt.Sprintf("unknown command %q", args[0])
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			text += fmt.Sprintf(", did you mean %q?", near[0])
+		}
+		return usageError{errors.New(text)}
+	}
+	return usageError{fmt.Errorf("%s takes no argument %q", cmd.CommandPath(), args[0])}
+}
+
+// loadConfig reads the config file, or the built-in default where none is
+// named.
+func loadConfig(file string) (*config.Config, error) {
+	if file == "" {
+		return config.Default(), nil
+	}
+	return config.Load(file)
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

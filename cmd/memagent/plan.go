@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/memagent/memagent/cgroupfs"
+	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/memcg"
+)
+
+// plan is what a policy would do on this host.
+type plan struct {
+	Policy  string `json:"policy"`
+	Does    string `json:"does"`    // the policy in one line
+	Cgroups int    `json:"cgroups"` // that it matches now
+	// Cannot is what the policy asks for and this kernel does not have: the
+	// policy, or the part of it, is not carried out.
+	Cannot []string `json:"cannot"`
+	// Differs is what is carried out otherwise than a reader might expect.
+	Differs []string `json:"differs"`
+}
+
+func makePlans(cfg *config.Config, ids []memcg.ID, caps []cgroupfs.CapResult) []plan {
+	state := make(map[string]cgroupfs.CapState, len(caps))
+	for _, c := range caps {
+		state[c.Name] = c.State
+	}
+	matched := make(map[*config.Policy]int)
+	for _, id := range ids {
+		if p := cfg.Match(id.Path); p != nil {
+			matched[p]++
+		}
+	}
+	plans := make([]plan, 0, len(cfg.Policies))
+	for i := range cfg.Policies {
+		p := &cfg.Policies[i]
+		one := plan{Policy: p.Name, Does: p.String(), Cgroups: matched[p], Cannot: []string{}, Differs: []string{}}
+		if cfg.Enforces(p) {
+			one.Cannot, one.Differs = limits(p, state)
+		}
+		plans = append(plans, one)
+	}
+	return plans
+}
+
+// limits says what of a policy that enforces cannot be had, and what is had in
+// another way.
+func limits(p *config.Policy, state map[string]cgroupfs.CapState) (cannot, differs []string) {
+	cannot, differs = []string{}, []string{}
+	missing := func(name string) bool { return state[name] == cgroupfs.CapNo }
+	if missing(cgroupfs.CapReclaim) {
+		cannot = append(cannot, "nothing is reclaimed: this kernel has no memory.reclaim")
+	}
+	fixed := p.Swappiness.Kind == config.SwappinessFixed
+	switch {
+	case p.Swappiness.NeverSwaps() && missing(cgroupfs.CapReclaimSwappiness):
+		cannot = append(cannot, "nothing is reclaimed: the policy forbids swapping, and this kernel's memory.reclaim takes no swappiness")
+	case fixed && p.Swappiness.Value == memcg.SwappinessMax && missing(cgroupfs.CapReclaimSwappinessMax):
+		cannot = append(cannot, "swappiness max is not known to this kernel's memory.reclaim; 200 is the nearest")
+	case p.Swappiness.Kind != config.SwappinessKernel && missing(cgroupfs.CapReclaimSwappiness):
+		differs = append(differs, "the host's own swappiness is used: this kernel's memory.reclaim takes none")
+	}
+	if !p.Squeeze.Off && missing(cgroupfs.CapPressure) {
+		cannot = append(cannot, "nothing is squeezed: without PSI the pressure that would stop it is unknown")
+	}
+	if !p.Squeeze.Off && missing(cgroupfs.CapRefaultSplit) {
+		differs = append(differs, "anon and file refaults cannot be told apart on this kernel")
+	}
+	if missing(cgroupfs.CapSwap) {
+		differs = append(differs, "the host has no swap: only file pages can be reclaimed")
+	}
+	return cannot, differs
+}
+
+func printPlans(w io.Writer, cfg *config.Config, plans []plan) {
+	fmt.Fprintf(w, "\nconfig: mode %s, every %s, %d policies; the first that matches wins\n", cfg.Mode, cfg.Interval, len(plans))
+	for _, p := range plans {
+		fmt.Fprintf(w, "  %s\n    matches %d cgroups now\n", p.Does, p.Cgroups)
+		for _, text := range p.Cannot {
+			fmt.Fprintf(w, "    CANNOT: %s\n", text)
+		}
+		for _, text := range p.Differs {
+			fmt.Fprintf(w, "    note: %s\n", text)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/memagent/memagent/cgroupfs"
+	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/controller"
+	"github.com/memagent/memagent/telemetry"
+)
+
+type runFlags struct {
+	config           string
+	root             string
+	observe, enforce bool
+	once             bool
+	duration         time.Duration
+	log              string
+}
+
+func runCommand(e env) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Watch, decide and, in enforce mode, act",
+		Long: `Watches the cgroups that the config's policies match and decides in every
+interval what each one could give. In observe mode, the default, it writes
+nothing. In enforce mode it reclaims.
+
+On a terminal it prints what is new, elsewhere one JSON line for each decision.
+SIGINT or SIGTERM ends it with a summary; a second one ends it at once.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), e) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.config, "config", "c", "", "config `FILE`; without one, everything is observed and nothing written")
+	flags.StringVar(&f.root, "root", "/", "`DIR` where the host's / is seen, /host in a sidecar")
+	flags.BoolVar(&f.observe, "observe", false, "write nothing, whatever the config says")
+	flags.BoolVar(&f.enforce, "enforce", false, "carry decisions out, whatever mode the config has")
+	flags.BoolVar(&f.once, "once", false, "decide once for each cgroup, carry it out and end")
+	flags.DurationVar(&f.duration, "for", 0, "end after this `TIME` (1m30s); 0 runs until stopped")
+	flags.StringVar(&f.log, "log", "auto", "`FORM` of the output: json, text, or auto: text on a terminal")
+	cmd.MarkFlagsMutuallyExclusive("observe", "enforce")
+	return cmd
+}
+
+func (f *runFlags) run(ctx context.Context, e env) error {
+	text, err := f.textual(e.tty)
+	if err != nil {
+		return err
+	}
+	cfg, err := loadConfig(f.config)
+	if err != nil {
+		return err
+	}
+	mode := f.mode(cfg)
+	logger := newLogger(e, text)
+	notices := &telemetry.Notices{Logger: logger}
+	fs, err := openHost(f.root, mode, notices)
+	if err != nil {
+		return err
+	}
+	defer fs.Close()
+	self, _ := fs.Self()
+
+	summary := &telemetry.Summary{}
+	var decisions telemetry.Sink = telemetry.DecisionLog{Logger: zerolog.New(e.out)}
+	if text {
+		decisions = &telemetry.Terminal{W: e.out}
+	}
+	started := time.Now()
+	loop := controller.Loop{
+		Core:     controller.NewCore(cfg, mode, self, notices, started),
+		Host:     fs,
+		Interval: cfg.Interval,
+		Sink:     telemetry.Sinks{summary, decisions},
+		Notify:   notices,
+	}
+	f.announce(logger, fs, cfg, mode)
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	if f.once {
+		err = loop.Once(ctx)
+	} else {
+		err = loop.Run(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	ran := time.Since(started)
+	if text {
+		fmt.Fprintln(e.out)
+		return summary.WriteTable(e.out, fs.Writes(), ran)
+	}
+	summary.Log(logger, fs.Writes(), ran)
+	return nil
+}
+
+func (f *runFlags) textual(tty bool) (bool, error) {
+	switch f.log {
+	case "auto":
+		return tty, nil
+	case "text":
+		return true, nil
+	case "json":
+		return false, nil
+	}
+	return false, usageError{fmt.Errorf("--log %s: want auto, json or text", f.log)}
+}
+
+func (f *runFlags) mode(cfg *config.Config) telemetry.Mode {
+	switch {
+	case f.observe:
+		return telemetry.Observe
+	case f.enforce || cfg.Mode == config.Enforce:
+		return telemetry.Enforce
+	}
+	return telemetry.Observe
+}
+
+func (f *runFlags) announce(l zerolog.Logger, fs *cgroupfs.FS, cfg *config.Config, mode telemetry.Mode) {
+	name := f.config
+	if name == "" {
+		name = "built-in: observe everything"
+	}
+	l.Info().Str("version", version).Str("config", name).Str("mode", string(mode)).
+		Str("host", fs.Layout().Describe()).Dur("interval_ms", cfg.Interval).Int("policies", len(cfg.Policies)).
+		Msg("memagent starts")
+}
+
+// openHost opens the kernel files for observing, or for enforcing where that
+// is possible.
+func openHost(root string, mode telemetry.Mode, notices *telemetry.Notices) (*cgroupfs.FS, error) {
+	opts := []cgroupfs.Option{cgroupfs.OnNote(func(n cgroupfs.Note) {
+		notices.Warn(fmt.Sprintf("file %s: %v", n.File, n.Kind), n.Err, "what this file would tell is left out of decisions, here and wherever else it happens")
+	})}
+	if mode == telemetry.Observe {
+		opts = append(opts, cgroupfs.ReadOnly())
+	}
+	fs, err := cgroupfs.Open(root, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if mode == telemetry.Enforce {
+		if err := fs.Enforceable(); err != nil {
+			fs.Close()
+			return nil, fmt.Errorf("cannot enforce on this host: %w; run with --observe to watch it", err)
+		}
+	}
+	return fs, nil
+}
+
+// newLogger writes JSON lines, or lines for people.
+func newLogger(e env, text bool) zerolog.Logger {
+	var w io.Writer = e.out
+	if text {
+		w = zerolog.ConsoleWriter{Out: e.err, NoColor: !e.tty, TimeFormat: "15:04:05", PartsExclude: []string{zerolog.LevelFieldName}}
+	}
+	return zerolog.New(w).With().Timestamp().Logger()
+}
