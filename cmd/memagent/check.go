@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,7 +40,6 @@ Exit codes: 0 all that the config asks for can be done, 1 this host cannot do it
 	flags.StringVar(&f.root, "root", "/", "`DIR` where the host's / is seen")
 	flags.BoolVar(&f.brief, "brief", false, "say in one sentence whether this host can be watched")
 	flags.BoolVar(&f.json, "json", false, "print the findings as JSON")
-	cmd.MarkFlagsMutuallyExclusive("brief", "json")
 	return cmd
 }
 
@@ -62,6 +62,9 @@ type report struct {
 }
 
 func (f *checkFlags) check(ctx context.Context, e env) error {
+	if f.brief && f.json {
+		return usageError{errors.New("--brief and --json contradict each other")}
+	}
 	cfg, err := loadConfig(f.config)
 	if err != nil {
 		return err

@@ -51,7 +51,9 @@ Try it in this order:
 		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
-		SilenceUsage:  true,
+		// One wrong, missing or swapped letter or two.
+		SuggestionsMinimumDistance: 2,
+		SilenceUsage:               true,
 	}
 	root.SetArgs(args)
 	root.SetOut(e.out)

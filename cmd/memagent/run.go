@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -46,11 +47,13 @@ SIGINT or SIGTERM ends it with a summary; a second one ends it at once.`,
 	flags.BoolVar(&f.once, "once", false, "decide once for each cgroup, carry it out and end")
 	flags.DurationVar(&f.duration, "for", 0, "end after this `TIME` (1m30s); 0 runs until stopped")
 	flags.StringVar(&f.log, "log", "auto", "`FORM` of the output: json, text, or auto: text on a terminal")
-	cmd.MarkFlagsMutuallyExclusive("observe", "enforce")
 	return cmd
 }
 
 func (f *runFlags) run(ctx context.Context, e env) error {
+	if f.observe && f.enforce {
+		return usageError{errors.New("--observe and --enforce contradict each other")}
+	}
 	text, err := f.textual(e.tty)
 	if err != nil {
 		return err
