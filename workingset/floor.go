@@ -33,12 +33,12 @@ func floorOf(s *memcg.Sample, h *memcg.HostSample, p *Policy) (f floor, why memc
 	if sum := memcg.Sum(current, anon, file); !sum.Known() {
 		return floor{}, sum.State(), false
 	}
-	var min uint64
+	var protected uint64
 	switch {
 	case s.Min.IsMax():
-		min = math.MaxUint64
+		protected = math.MaxUint64
 	case s.Min.State() == memcg.Present:
-		min, _ = s.Min.Bytes()
+		protected, _ = s.Min.Bytes()
 	case s.Min.State() != memcg.Unsupported:
 		return floor{}, s.Min.State(), false
 	}
@@ -51,7 +51,7 @@ func floorOf(s *memcg.Sample, h *memcg.HostSample, p *Policy) (f floor, why memc
 	case backed > f.room:
 		f.stuck = backed - f.room
 	}
-	keep := addAll(min, kernelMemory(s), f.stuck,
+	keep := addAll(protected, kernelMemory(s), f.stuck,
 		known(s.Stat.Get(memcg.StatUnevictable)),
 		known(s.Stat.Get(memcg.StatFileDirty)),
 		known(s.Stat.Get(memcg.StatFileWriteback)))

@@ -150,3 +150,23 @@ func TestOneCostlySampleIsNoThrash(t *testing.T) {
 		}
 	}
 }
+
+// Noise of a third on every counter, and an event of background reads, change
+// no verdict.
+func TestVerdictsStandNoise(t *testing.T) {
+	for want, away := range map[Verdict]float64{FileThrash: 30 * mib, Streaming: 330 * mib} {
+		f := underLimit(away)
+		for i, k := range []memcg.Stat{memcg.StatSteal, memcg.StatRefaultFile} {
+			f.counters[k] = f.counters[k].plus(constant(200)).noise(uint64(i), 0.33)
+		}
+		b := newBench(t, f)
+		b.policy.Swappiness = Swappiness{Kind: Kernel}
+		b.run(60)
+		for _, tk := range b.trace[5:] {
+			if tk.d.Verdict != want && (want != Streaming || tk.at > 8) {
+				t.Errorf("at %.0f s: %v, want %v: %+v", tk.at, tk.d.Verdict, want, tk.d.Signals.File)
+				break
+			}
+		}
+	}
+}
