@@ -27,44 +27,30 @@ func newGauge(t *target) *gauge { return &gauge{t: t, buf: scratch{b: make([]byt
 
 func (g *gauge) close() {
 	for f := range g.files {
-		if g.files[f].state == kept {
-			_ = g.t.fs.k.close(int(g.files[f].fd))
-		}
+		g.t.fs.shut(&g.files[f])
 	}
 }
 
-// file reads one file. A file that the cgroup lacks has no content and no
-// error; ok is false for both.
+// file reads one file. A file that the living cgroup lacks has no content and
+// no error; ok is false for both.
 func (g *gauge) file(f file) (b []byte, ok bool, err error) {
-	k := g.t.fs.k
 	o := &g.files[f]
-	switch o.state {
-	case absent:
+	b, err = g.t.fs.readFile(g.t.dir, o, f, &g.buf)
+	switch err {
+	case nil:
+		return b, true, nil
+	case errAbsent:
 		return nil, false, nil
-	case notTried:
-		fd, err := g.t.open(fileNames[f], unix.O_RDONLY)
-		if kind, isOp := err.(*opError); isOp && kind.Kind == memcg.ErrUnsupported {
+	case errNoFile:
+		if g.t.fs.lives(g.t.id) {
 			o.state = absent
 			return nil, false, nil
 		}
-		if err != nil {
-			return nil, false, err
-		}
-		o.fd, o.state = int32(fd), kept
+		err = unix.ENOENT
+	case errVanished:
+		err = unix.ENODEV
 	}
-	for {
-		n, err := k.pread(int(o.fd), g.buf.b, 0)
-		if err != nil {
-			return nil, false, newError("read", g.t.fs.file(g.t.id.Path, fileNames[f]), err)
-		}
-		if n < len(g.buf.b) {
-			return g.buf.b[:n], true, nil
-		}
-		if n >= maxFile {
-			return nil, false, newError("read", g.t.fs.file(g.t.id.Path, fileNames[f]), errTooLong)
-		}
-		g.buf.b = make([]byte, 2*len(g.buf.b))
-	}
+	return nil, false, newError("read", g.t.fs.file(g.t.id.Path, fileNames[f]), err)
 }
 
 // read measures once. memory.current must be there; the rest may be absent.

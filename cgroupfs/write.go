@@ -36,10 +36,11 @@ func (fs *FS) target(id memcg.ID) (*target, error) {
 
 func (t *target) close() { _ = t.fs.k.close(t.dir) }
 
-// open opens a file of the cgroup. A missing file is memcg.ErrGone or
-// memcg.ErrUnsupported, as the cgroup is gone or lives.
-func (t *target) open(name string, flags int) (fd int, err error) {
-	if fd, err = t.fs.k.open(t.dir, name, flags, beneath); err == nil {
+// openWrite opens a file of the cgroup for writing, on a descriptor that
+// blocks. A missing file is memcg.ErrGone or memcg.ErrUnsupported, as the
+// cgroup is gone or lives.
+func (t *target) openWrite(name string) (fd int, err error) {
+	if fd, err = t.fs.k.open(t.dir, name, unix.O_WRONLY, beneath); err == nil {
 		return fd, nil
 	}
 	e := newError("open", t.fs.file(t.id.Path, name), err)
@@ -64,9 +65,6 @@ func (t *target) write(fd int, name string, payload []byte) error {
 	}
 	return newError("write", t.fs.file(t.id.Path, name), err)
 }
-
-// openWrite opens a file of the cgroup for writing, blocking.
-func (t *target) openWrite(name string) (fd int, err error) { return t.open(name, unix.O_WRONLY) }
 
 // errnoOf returns the errno in an error, 0 when there is none.
 func errnoOf(err error) syscall.Errno {
