@@ -38,9 +38,6 @@ func (m Mode) String() string { return word(modeNames, int(m)) }
 // Host is what holds for the host as a whole.
 type Host struct {
 	Swap HostSwap
-	// Reserve is what is kept free, of the host and of every node, before
-	// memory is lent. Always set.
-	Reserve Amount
 }
 
 // HostSwap bounds what memagent sends to swap in total.

@@ -29,7 +29,6 @@ mode: enforce
 interval: 10s
 host:
   swap: {write_budget: 8MiB/s, keep_free: 25%}
-  reserve: 2GiB
 policies:
   - name: databases
     match: [{path: /system.slice/postgresql*.service}, {path: '/db.slice/**'}]
@@ -41,7 +40,6 @@ policies:
     swappiness: {auto: {base: 100, min: 60}}
     law: senpai
     squeeze: {max_step: 1%, pressure_target: 0.2%, cost_target: 0.3%, floor: 64MiB, idle_age: 2m}
-    swap_guard: true
     swap: {write_budget: 1MiB/s}
   - name: rest
     match:
@@ -53,7 +51,7 @@ policies:
 	want := &Config{
 		Mode:     Enforce,
 		Interval: 10 * time.Second,
-		Host:     Host{Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}, Reserve: BytesOf(2 << 30)},
+		Host:     Host{Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}},
 		Policies: []Policy{
 			{
 				Name:       "databases",
@@ -65,7 +63,7 @@ policies:
 				Match:      []Selector{{mustGlob(t, "/kubepods.slice/**/*besteffort*")}},
 				Swappiness: AutoSwappiness(100, 60, 200), Law: LawSenpai,
 				Squeeze: Squeeze{MaxStep: 0.01, PressureTarget: 0.002, CostTarget: 0.003, Floor: 64 << 20, IdleAge: 2 * time.Minute},
-				Swap:    PolicySwap{WriteBudget: &budget}, SwapGuard: true,
+				Swap:    PolicySwap{WriteBudget: &budget},
 			},
 			{
 				Name:       "rest",
@@ -82,7 +80,7 @@ policies:
 		"databases: /system.slice/postgresql*.service or /db.slice/**; observe only; swappiness 0; law memagent; " +
 			"squeeze up to 0.5% a tick, until pressure 0.1% or cost 0.1%, floor 0, idle 1m; headroom 2%",
 		"batch: /kubepods.slice/**/*besteffort*; swappiness auto (100, 60..200); law senpai; " +
-			"squeeze up to 1% a tick, until pressure 0.2% or cost 0.3%, floor 64MiB, idle 2m; swap-out up to 1MiB/s; swap guard",
+			"squeeze up to 1% a tick, until pressure 0.2% or cost 0.3%, floor 64MiB, idle 2m; swap-out up to 1MiB/s",
 		"rest: /**; swappiness max; law memagent; no squeeze",
 	}
 	for i := range lines {
@@ -101,7 +99,7 @@ func TestTheDefaultObservesEverythingAndWritesNothing(t *testing.T) {
 	if c.Mode != Observe || c.Mode.String() != "observe" || c.Enforces(p) {
 		t.Error("the default enforces")
 	}
-	want := Host{Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2}, Reserve: ShareOf(0.1)}
+	want := Host{Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2}}
 	if diff := cmp.Diff(want, c.Host); diff != "" || c.Interval != 5*time.Second {
 		t.Errorf("interval %v, host (-want +got):\n%s", c.Interval, diff)
 	}

@@ -16,10 +16,7 @@ type Policy struct {
 	// Headroom is what is kept free below the tighter of memory.high and
 	// memory.max, as a share of it or as a size. Unset: none is kept.
 	Headroom Amount
-	// SwapGuard allows memory.swap.max to be pinned while a stream that the
-	// agent cannot keep up with pushes anon out.
-	SwapGuard bool
-	Swap      PolicySwap
+	Swap     PolicySwap
 	// Observe keeps this policy from writing also where the mode is Enforce.
 	Observe bool
 }
@@ -85,8 +82,7 @@ func defaultConfig() Config {
 	return Config{
 		Interval: 5 * time.Second,
 		Host: Host{
-			Swap:    HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2},
-			Reserve: ShareOf(0.1),
+			Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2},
 		},
 	}
 }
@@ -116,9 +112,6 @@ func (p *Policy) String() string {
 	}
 	if p.Swap.WriteBudget != nil {
 		add("swap-out up to", p.Swap.WriteBudget.String())
-	}
-	if p.SwapGuard {
-		add("swap guard")
 	}
 	return strings.Join(out, "; ")
 }

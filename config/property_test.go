@@ -71,7 +71,6 @@ func drawPolicy(t *rapid.T, hostBudget Rate) Policy {
 		r := Rate(rapid.Uint64Range(0, uint64(hostBudget)).Draw(t, "rate"))
 		p.Swap.WriteBudget = &r
 	}
-	p.SwapGuard = rapid.Bool().Draw(t, "guard")
 	p.Observe = rapid.Bool().Draw(t, "observe")
 	return p
 }
@@ -81,8 +80,7 @@ func drawConfig(t *rapid.T) *Config {
 		Mode:     rapid.SampledFrom([]Mode{Observe, Enforce}).Draw(t, "mode"),
 		Interval: drawDuration(t, MinInterval, MaxInterval),
 		Host: Host{
-			Swap:    HostSwap{WriteBudget: Rate(drawBytes(t)), KeepFree: drawPercent(t, 0, 1)},
-			Reserve: drawAmount(t, 1),
+			Swap: HostSwap{WriteBudget: Rate(drawBytes(t)), KeepFree: drawPercent(t, 0, 1)},
 		},
 	}
 	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9-]{1,5}|true|null|0x1f|1e3`), 1, 4, rapid.ID[string]).Draw(t, "names")

@@ -29,7 +29,7 @@ var configKeys = []key[Config]{
 	scalarKey("interval", "1s..10m", "Time between two ticks, 1s..10m.",
 		duration(MinInterval, MaxInterval), func(c *Config) *time.Duration { return &c.Interval }, formatDuration),
 	{
-		name: "host", want: "a mapping with swap and reserve",
+		name: "host", want: "a mapping with swap",
 		read: func(r *reader, p place, want string, c *Config) { readMapping(r, p, want, hostKeys, &c.Host) },
 		show: func(c *Config) shown { return showMapping(hostKeys, &c.Host) },
 	},
@@ -48,9 +48,6 @@ var hostKeys = []key[Host]{
 		read:  func(r *reader, p place, want string, h *Host) { readMapping(r, p, want, hostSwapKeys, &h.Swap) },
 		show:  func(h *Host) shown { return showMapping(hostSwapKeys, &h.Swap) },
 	},
-	scalarKey("reserve", "a percentage up to 100%, or a size such as 4GiB",
-		"Kept free, on the host and on every node, before memory is lent: a percentage or a size.",
-		parseAmount(1), func(h *Host) *Amount { return &h.Reserve }, Amount.String),
 }
 
 var hostSwapKeys = []key[HostSwap]{
@@ -96,8 +93,6 @@ var policyKeys = []key[Policy]{
 	withExample("2%", scalarKey("headroom", "a percentage up to 50%, or a size such as 64MiB",
 		"Kept free below the tighter of memory.high and memory.max, as a share of it or a size. Unset: none.",
 		parseAmount(MaxHeadroom), func(p *Policy) *Amount { return &p.Headroom }, Amount.String)),
-	boolKey("swap_guard", "Allow memory.swap.max to be pinned while a stream pushes anon out faster than memagent can help.",
-		func(p *Policy) *bool { return &p.SwapGuard }),
 	{
 		name: "swap", want: "a mapping with write_budget",
 		read: func(r *reader, p place, want string, v *Policy) { readMapping(r, p, want, policySwapKeys, &v.Swap) },
