@@ -36,7 +36,6 @@ func Decide(st *State, in Input, p Policy) Decision {
 	if d.Intent.Bytes == 0 {
 		d.Intent.Kind, d.Intent.Swappiness, d.Intent.OlderThan = KindNone, memcg.Swappiness{}, 0
 	}
-	st.squeeze.settle(&d.Intent)
 	st.episode.asked(&d.Intent)
 	d.Because = st.because(&d, &v)
 	return d
@@ -55,7 +54,7 @@ func (st *State) act(d *Decision, v *view) (Intent, string) {
 
 // tmo is the reference law TMO.
 func (st *State) tmo(s *Signals, v *view) (Intent, string) {
-	return st.squeezeNow(s, v, s.Cost.or(0), nil)
+	return st.squeezeNow(s, v, 0, nil)
 }
 
 // senpai is the reference law of oomd's Senpai.
@@ -67,18 +66,20 @@ func (st *State) senpai(s *Signals, v *view) (Intent, string) {
 	return Intent{Kind: KindSqueeze, Bytes: bytesOf(bytes), Swappiness: v.policy.Swappiness.pass(s.Swappiness)}, rule
 }
 
-// squeezeNow is the squeeze of TMO's formula; with generations, and a policy
-// that says from when on memory is cold, exactly what is that old instead.
-func (st *State) squeezeNow(s *Signals, v *view, cost float64, gens *Generations) (Intent, string) {
+// squeezeNow is the squeeze of TMO's formula, with a cost of at least least;
+// with generations, and a policy that says from when on memory is cold, exactly
+// what is that old instead.
+func (st *State) squeezeNow(s *Signals, v *view, least float64, gens *Generations) (Intent, string) {
 	p, q := &v.policy.Squeeze, &st.squeeze
-	pressure, ok := s.Pressure.Get()
 	switch {
 	case !p.On:
 		return Intent{}, "squeeze-off"
-	case !ok:
+	case !s.Pressure.Known():
 		return Intent{}, "no-pressure-file"
+	case q.seconds < squeezeGap.Seconds():
+		return Intent{}, "squeeze-waits"
 	}
-	strain := strain(pressure, cost, p)
+	strain := strain(q.stall/q.seconds/1e6, max(least, q.cost/q.seconds/1e6), p)
 	step := p.MaxStep * q.step()
 	bytes, rule := squeezeBytes(v.current, step, strain), "squeeze-tmo"
 	switch {
@@ -89,8 +90,6 @@ func (st *State) squeezeNow(s *Signals, v *view, cost float64, gens *Generations
 		return Intent{}, "squeeze-backs-off"
 	case q.hold > 0:
 		return Intent{}, "squeeze-holds"
-	case q.gap < squeezeGap:
-		return Intent{}, "squeeze-waits"
 	}
 	intent := Intent{Kind: KindSqueeze, Swappiness: v.policy.Swappiness.pass(s.Swappiness)}
 	if gens != nil && p.IdleAge > 0 {

@@ -24,6 +24,9 @@ const (
 	settleSamples = 2
 	settleTurns   = 1.5
 	settleMost    = 5 * time.Minute
+	// settleLeast is the least wait, whatever the set: early wakes are no
+	// evidence.
+	settleLeast = time.Second
 	// firstCool is how long nothing is moved after an episode without effect;
 	// it doubles with each up to lastCool.
 	firstCool = time.Minute
@@ -132,7 +135,7 @@ func (e *episode) taken(v *view) float64 {
 // the move fell short and goes on within its budget; when that is spent, it was
 // in vain.
 func (e *episode) settled(st *State, need float64) {
-	if e.phase != settling || e.samples < settleSamples || e.seconds < min(settleTurns*e.turn, settleMost.Seconds()) {
+	if e.phase != settling || e.samples < settleSamples || e.seconds < min(max(settleLeast.Seconds(), settleTurns*e.turn), settleMost.Seconds()) {
 		return
 	}
 	switch {

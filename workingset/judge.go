@@ -12,6 +12,10 @@ const (
 	// the multi-gen LRU leaves gaps.
 	thrashSamples = 2
 	thrashWindow  = 4
+	// thrashSpan is the least time, in seconds, that counts as a sample here:
+	// early wakes within one burst are still one burst. (A burst across the
+	// border of two samples counts as two; its episode is bounded like any.)
+	thrashSpan = 0.5
 	// cheaper is how much less one side must cost before it pays for the
 	// other. Trading between near equals moves pages both ways.
 	cheaper = 4
@@ -42,6 +46,27 @@ const (
 	// a second below which nothing is going on.
 	still = 0.0001
 )
+
+// countCostly notes, for each type, whether the sample's refaults cost enough to
+// be thrash. Samples shorter than thrashSpan are put together.
+func (st *State) countCostly(seconds float64, costs [types]float64) {
+	st.span += seconds
+	for t := range types {
+		st.sides[t].spanCost += costs[t]
+	}
+	if st.span < thrashSpan {
+		return
+	}
+	for t := range types {
+		m := &st.sides[t]
+		m.costly <<= 1
+		if m.spanCost >= thrashCost*1e6*st.span {
+			m.costly |= 1
+		}
+		m.spanCost = 0
+	}
+	st.span = 0
+}
 
 // hurts reports whether refaults of a type cost too much, over several samples.
 func (m *memory) hurts(s *Side) bool {

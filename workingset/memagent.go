@@ -48,7 +48,7 @@ func (st *State) memagent(d *Decision, v *view) (Intent, string) {
 	if d.Verdict == Growing {
 		return Intent{}, "growing"
 	}
-	return st.squeezeNow(s, v, max(s.Cost.or(0), s.CostSmooth.or(0)), v.in.Gens)
+	return st.squeezeNow(s, v, s.CostSmooth.or(0), v.in.Gens)
 }
 
 // orHeadroom falls back to headroom where an intent asks for nothing.

@@ -14,8 +14,9 @@ const (
 	// mostHalvings bounds how small the step becomes: 1/64 of max_step still
 	// moves, so that the law finds out when a workload has become idle.
 	mostHalvings = 6
-	// squeezeGap is the least time between two squeezes: an early wake must
-	// not make a step of a fraction of a second into a whole one.
+	// squeezeGap is the least time between two squeezes, and the least that
+	// one is measured by: an early wake must not make a step of a fraction of
+	// a second into a whole one.
 	squeezeGap = time.Second
 )
 
@@ -24,13 +25,26 @@ type squeezer struct {
 	halvings uint8
 	hold     time.Duration // nothing is squeezed until this is over
 	quiet    time.Duration // since the last stop or doubling
-	gap      time.Duration // since the last squeeze, at most squeezeGap
 	ticks    uint8         // samples since senpai last looked
+
+	// What stalls and refaults cost over the last squeezeGap or the last
+	// sample, whichever is longer: in a fraction of a second a single fault
+	// would look like pressure.
+	seconds, stall, cost float64 // s, microseconds, microseconds
+}
+
+// note adds one sample to what the squeeze is measured by.
+func (q *squeezer) note(seconds, stall, cost float64) {
+	if q.seconds >= squeezeGap.Seconds() {
+		q.seconds, q.stall, q.cost = 0, 0, 0
+	}
+	q.seconds += seconds
+	q.stall += stall
+	q.cost += cost
 }
 
 // wait lets time pass.
 func (q *squeezer) wait(elapsed time.Duration) {
-	q.gap = min(q.gap+elapsed, squeezeGap)
 	if q.hold > 0 {
 		q.hold = max(0, q.hold-elapsed)
 		return
@@ -98,11 +112,4 @@ func (q *squeezer) squeezeSenpai(v *view) (bytes float64, rule string) {
 		return 0, "senpai-backs-off"
 	}
 	return (v.current - v.keep) * senpaiProbe, "squeeze-senpai"
-}
-
-// settle notes whether a squeeze was asked for.
-func (q *squeezer) settle(i *Intent) {
-	if i.Kind == KindSqueeze {
-		q.gap = 0
-	}
 }

@@ -17,7 +17,8 @@ type State struct {
 
 	flows   flows
 	sides   [types]memory
-	streams bool // the last verdict was Streaming
+	span    float64 // seconds since the last costly bit
+	streams bool    // the last verdict was Streaming
 
 	squeeze squeezer
 	episode episode
@@ -37,6 +38,8 @@ type memory struct {
 	// costly has a bit for each of the last samples, newest lowest, set where
 	// refaults of this type cost at least thrashCost.
 	costly uint8
+	// spanCost is what refaults cost, in microseconds, since the last such bit.
+	spanCost float64
 }
 
 // flows are sums that fade with smoothing, the time they span among them:
@@ -101,9 +104,9 @@ func (f *flows) returning(t int) float64 {
 // sound reports whether every number in the state is one. A state that is not
 // is thrown away whole: one NaN never lives on.
 func (st *State) sound() bool {
-	sum := st.flows.seconds + st.flows.clock + st.flows.alloc + st.flows.anonGrowth + st.flows.kernelAnon + st.episode.sum()
+	sum := st.flows.seconds + st.flows.clock + st.flows.alloc + st.flows.anonGrowth + st.flows.kernelAnon + st.episode.sum() + st.squeeze.seconds + st.squeeze.stall + st.squeeze.cost + st.span
 	for t := range types {
-		sum += st.flows.evict[t] + st.flows.refault[t] + st.flows.cost[t] + st.sides[t].out + st.sides[t].measured
+		sum += st.flows.evict[t] + st.flows.refault[t] + st.flows.cost[t] + st.sides[t].out + st.sides[t].measured + st.sides[t].spanCost
 	}
 	return !math.IsNaN(sum) && !math.IsInf(sum, 0)
 }

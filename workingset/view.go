@@ -155,11 +155,9 @@ func (st *State) learn(v *view) {
 	most := outCap * v.lists.total() / v.page
 	for t := range types {
 		st.sides[t].advance(d, t, st.flows.returning(t), most)
-		st.sides[t].costly <<= 1
-		if costs[t] >= thrashCost*1e6*d.seconds {
-			st.sides[t].costly |= 1
-		}
 	}
+	st.countCostly(d.seconds, costs)
+	st.squeeze.note(d.seconds, d.some.or(0), costs[anon]+costs[file])
 	st.boundAnon(v)
 	st.squeeze.wait(v.in.Elapsed)
 	st.episode.pass(v)
