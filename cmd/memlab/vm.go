@@ -47,7 +47,8 @@ func (a *app) execCommand() *cobra.Command {
 		Use:   "exec [flags] -- COMMAND [ARG...]",
 		Short: "Run one command in a guest and show its output",
 		Long: `exec boots a guest and runs one command there: "memagent" with any arguments, or a program
-of this machine, which is taken along with its libraries. memlab ends with the command's exit code.`,
+of this machine, which is taken along with its libraries. Beside it there is a cgroup /app that
+holds 16 MiB. memlab ends with the command's exit code.`,
 		Example: "  memlab exec --kernel latest -- memagent check\n  memlab exec -- cat /proc/version",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

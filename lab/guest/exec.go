@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,10 +20,25 @@ const (
 	ShellJob = "shell"
 )
 
+// A command is run beside a cgroup that holds a little memory, so that what it says of cgroups
+// is not about an empty tree.
+const (
+	neighbour       = "/app"
+	neighbourSize   = "16MiB"
+	neighbourWithin = time.Minute
+)
+
 // Exec is the job that runs Spec.Argv and hands its output and exit code to the host.
 func Exec(ctx context.Context, g *Guest) (int, error) {
 	if len(g.Spec.Argv) == 0 {
 		return 0, errors.New("no command to run")
+	}
+	c, err := NewCgroup(neighbour)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := c.Settle(neighbourWithin, "anon", "--size", neighbourSize); err != nil {
+		return 0, err
 	}
 	cmd := exec.CommandContext(ctx, g.Spec.Argv[0], g.Spec.Argv[1:]...)
 	cmd.Dir = "/"

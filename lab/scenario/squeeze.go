@@ -25,7 +25,7 @@ const (
 
 	squeezeSettle = 5 * time.Second // between the set-up and the measured part
 	squeezeLong   = 180 * time.Second
-	squeezeShort  = 110 * time.Second
+	squeezeShort  = 150 * time.Second
 )
 
 var squeeze = Scenario{
