@@ -130,6 +130,7 @@ type Side struct {
 	Evictions  Figure // smoothed
 	Refaults   Figure // smoothed
 	Out        Figure // the non-resident set
+	TimeOut    Figure // seconds that what comes back was out, in the mean; an upper bound like Distance
 	Distance   Figure // D, the mean refault distance
 	WorkingSet Figure // what could have been traded to keep these pages
 	Need       Figure // what is out, comes back and is in reach; 0 out of reach

@@ -137,6 +137,9 @@ func (st *State) fillSide(s *Side, t int, l *lists, swap bool, page float64) {
 	if cost, ok := st.flows.rate(st.flows.cost[t]).Get(); ok {
 		s.Cost = FigureOf(cost / 1e6)
 	}
+	if rate, ok := s.Refaults.Get(); ok && s.Distance.Known() {
+		s.TimeOut = FigureOf(m.out / rate)
+	}
 	d, known := s.Distance.Get()
 	if !known {
 		return

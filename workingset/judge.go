@@ -92,8 +92,8 @@ func (st *State) verdict(s *Signals, v *view) Verdict {
 //	            factor 4 of each other
 //	streaming   file refaults cost >= 1 % of time and more than anon's, and
 //	            D > WS, or an episode showed that moving anon does not help; or,
-//	            at its limit, 1 % of the lists passes a second and less than
-//	            10 % of that comes back, or it was streaming before
+//	            at its limit, 1 % of the lists passes a second, not for anon, and
+//	            less than 10 % of that comes back, or it was streaming before
 //	file-thrash the same cost, and D <= WS, or D is unknown and worth finding out
 //	anon-thrash anon refaults cost >= 1 % of time
 //	growing     0.2 % of memory newly charged a second
@@ -123,7 +123,7 @@ func (st *State) judge(s *Signals, v *view) Verdict {
 		return FileThrash
 	case anonHurts:
 		return AnonThrash
-	case s.AtLimit && s.File.Evictions.or(0)*v.page >= passing*v.lists.total() && (st.flows.returning(file) < once || st.streams):
+	case s.AtLimit && v.passes(s) && (st.flows.returning(file) < once || st.streams):
 		return Streaming
 	case s.AllocRate.above(growing * v.current):
 		return Growing
@@ -131,6 +131,15 @@ func (st *State) judge(s *Signals, v *view) Verdict {
 		return Idle
 	}
 	return Fits
+}
+
+// passes reports whether file flows through: evicted at some speed while
+// something fills the memory again, and that is not anon. Where nothing fills
+// it, the evictions are the agent's own or the squeeze of a limit.
+func (v *view) passes(s *Signals) bool {
+	flow := max(v.d.evict[file]/v.d.seconds, s.File.Evictions.or(0)) * v.page
+	fills := max(s.FillRate.or(0), s.AllocRate.or(0))
+	return min(flow, fills) >= passing*v.lists.total() && 2*s.AnonGrowth.or(0) < flow
 }
 
 func (st *State) quiet(s *Signals, v *view) bool {

@@ -53,6 +53,13 @@ func TestEachVerdictHasItsSituation(t *testing.T) {
 			f.counters[memcg.StatSteal] = f.counters[memcg.StatSteal].gap(4)
 		}},
 		{Streaming, "a loop that cannot fit whatever is swapped", func(f *feed) { *f = underLimit(330 * mib) }},
+		{Growing, "anon grows into the limit and cold file makes room", func(f *feed) {
+			*f = underLimit(0)
+			f.counters[memcg.StatSteal] = constant(1000)
+			f.counters[memcg.StatRefaultFile] = constant(0)
+			f.gauges[memcg.StatAnon] = ramp(150*mib, 1000*pageSize)
+			f.some = constant(0)
+		}},
 		{Streaming, "a file read once, at the limit", func(f *feed) {
 			*f = underLimit(0)
 			f.counters[memcg.StatRefaultFile] = constant(0)
