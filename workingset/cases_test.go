@@ -303,3 +303,12 @@ func TestC66ReclaimableSlabIsReclaimable(t *testing.T) {
 		t.Errorf("floor %d MiB, want the 75 MiB of kernel memory that no shrinker frees", f.bytes/mib)
 	}
 }
+
+func TestUnderAPolicyOfNeverSwappingAllAnonStays(t *testing.T) {
+	s := readCase(t, "testdata/c52/sys/fs/cgroup/a/b")
+	p := defaultPolicy()
+	p.Swappiness = Swappiness{Kind: Fixed, Value: 0}
+	if f, _, ok := floorOf(s, readHost(t, "testdata/c52"), &p); !ok || f.stuck != 4294967296 {
+		t.Errorf("%d bytes of anon stay, want all 4 GiB", f.stuck)
+	}
+}

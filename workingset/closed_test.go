@@ -230,3 +230,80 @@ func TestTheSwapGuardLetsGo(t *testing.T) {
 		})
 	}
 }
+
+// A guard of the agent's own must not make the agent believe there is no swap.
+func TestTheGuardDoesNotChangeTheWorkingSet(t *testing.T) {
+	b := newBench(t, underLimit(330*mib))
+	b.run(12)
+	s := b.trace[len(b.trace)-1].sample
+	s.SwapRoom = memcg.LimitOf(0)
+	for _, held := range []bool{false, true} {
+		st := b.st
+		d := Decide(&st, Input{Sample: &s, Host: &b.host, Elapsed: time.Second, Own: Own{Known: true}, GuardHeld: held}, b.policy)
+		want := 8.0 * mib
+		if held {
+			want += 150 * mib
+		}
+		if got := d.Signals.File.WorkingSet.or(-1); got != want {
+			t.Errorf("guard held %v: working set %.0f MiB, want %.0f", held, got/mib, want/mib)
+		}
+	}
+}
+
+func TestNothingMovesBackWithinAMinute(t *testing.T) {
+	f := underLimit(30 * mib)
+	f.max = memcg.Unlimited()
+	f.counters[memcg.StatRefaultFile] = f.counters[memcg.StatRefaultFile].until(3.5)
+	f.counters[memcg.StatPswpout] = constant(8000).from(16)
+	f.counters[memcg.StatSteal] = constant(17000).until(3.5).plus(constant(8000).from(16))
+	f.counters[memcg.StatRefaultAnon] = constant(8000).from(16.5)
+	f.swap = constant(60 * mib)
+	b := newBench(t, f)
+	b.run(120)
+	last, moved := 0.0, map[IntentKind]int{}
+	for _, tk := range b.trace {
+		k := tk.d.Intent.Kind
+		if k == KindMoveFile && tk.at-last < turnRest.Seconds() {
+			t.Fatalf("at %.0f s file moves, at %.0f s anon still did", tk.at, last)
+		}
+		if k == KindMoveAnon {
+			last = tk.at
+		}
+		moved[k]++
+	}
+	if moved[KindMoveAnon] == 0 || moved[KindMoveFile] == 0 {
+		t.Errorf("moves by kind: %v; want both", moved)
+	}
+}
+
+// Refault distance says how much to move, once.
+func TestAMoveIsNoLargerThanTheNeed(t *testing.T) {
+	b := newBench(t, underLimit(20*mib))
+	b.policy.Headroom.On = false
+	b.run(4)
+	var moved uint64
+	for _, tk := range b.trace {
+		moved += tk.d.Intent.Bytes
+	}
+	if moved < 15*mib || moved > 22*mib {
+		t.Errorf("%d MiB moved before the first settles, 20 are needed", moved/mib)
+	}
+}
+
+func TestHeadroomTakesFileOnlyWhileFileGrows(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		anon stream
+		want int
+	}{{"file grows", constant(100 * mib), 0}, {"anon grows", ramp(100*mib, 4*mib), 60}} {
+		f := restingFeed()
+		f.high = memcg.LimitOf(200 * mib)
+		f.current = ramp(170*mib, 4*mib)
+		f.gauges[memcg.StatAnon] = c.anon
+		b := newBench(t, f)
+		d := b.run(7).d
+		if s, _ := d.Intent.Swappiness.Get(); d.Verdict != Growing || d.Intent.Kind != KindHeadroom || s != c.want {
+			t.Errorf("%s: %v, %v at swappiness %d, want headroom at %d", c.name, d.Verdict, d.Intent.Kind, s, c.want)
+		}
+	}
+}

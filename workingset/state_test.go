@@ -164,3 +164,34 @@ func TestEvictionsByTypeOnEveryGenerationOfKernels(t *testing.T) {
 		})
 	}
 }
+
+func TestALongAndShortSamplesWeighByTheirTime(t *testing.T) {
+	var f flows
+	add := func(seconds, rate float64) {
+		d := deltas{seconds: seconds}
+		d.refault[file] = rate * seconds
+		f.add(&d, [types]float64{}, pageSize)
+	}
+	add(60, 0)
+	for range 10 {
+		add(1, 100)
+	}
+	// One time constant after the change, 1 - 1/e of it shows.
+	if got := f.rate(f.refault[file]).or(-1); got < 62 || got > 65 {
+		t.Errorf("%.1f a second, want 63.2", got)
+	}
+}
+
+func TestWhatSwapNoLongerHoldsIsNotOut(t *testing.T) {
+	f := restingFeed()
+	f.counters[memcg.StatSteal] = constant(1000).until(10)
+	f.counters[memcg.StatPswpout] = constant(1000).until(10)
+	f.swap = ramp(0, 1000*pageSize).until(12) // a process that owned it all exits
+	b := newBench(t, f)
+	if out := b.run(10).d.Signals.Anon.Out.or(0); out < 9000*pageSize {
+		t.Fatalf("%.0f bytes out", out)
+	}
+	if out := b.run(5).d.Signals.Anon.Out.or(-1); out != 0 {
+		t.Errorf("%.0f bytes out, swap holds none", out)
+	}
+}
