@@ -37,6 +37,15 @@
 // Floors err high (floor.go), prices err dear until measured, a counter that is
 // missing ends the decision.
 //
+// # Sources
+//
+// Two threads of linux-kernel are called the seeds here, and tests quote them.
+// Seed 000 is "workingset protection/detection on the anonymous LRU list", v5,
+// April 2020, which gave anon pages refault distances. Seed 003 is "mm: vmscan:
+// scan anonymous pages on file refaults", July 2019: idle anon must make room
+// for a thrashing page cache, and the objection to it, a file set that never
+// fits. Ids like c38 name cases in the wild; their files are in testdata.
+//
 // # Out of scope
 //
 // Nodes, budgets that outlive one cgroup, limits that are lent, and whether the

@@ -148,8 +148,11 @@ func (e *episode) settled(st *State, need float64) {
 		e.phase, e.rest = resting, turnRest
 		e.cool = max(firstCool, e.nextCool)
 		e.nextCool = min(2*e.cool, lastCool)
-		// The experiment has answered: the distance is as far as it looks.
-		st.sides[e.kind.gains()].inherited = 0
+		if m := &st.sides[e.kind.gains()]; m.inherited > 0 {
+			// The experiment has answered: what was cut at the start was not
+			// too much. An hour passes before it fades into reach.
+			m.inherited, m.out = 0, 2*m.out
+		}
 	}
 }
 

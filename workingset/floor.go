@@ -17,7 +17,7 @@ type floor struct {
 	swapThere bool
 }
 
-// floorOf computes the floor of design section 4:
+// floorOf computes the floor:
 //
 //	floor = max(policy floor, memory.min + unreclaimable)
 //	unreclaimable = kernel + unevictable + dirty + writeback + anon that swap cannot take

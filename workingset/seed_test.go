@@ -59,7 +59,7 @@ func TestPagesThatCouldNotStayAreNotActedOn(t *testing.T) {
 }
 
 // Seed 000 compares with the active list of the page's own type; kernels since
-// 5.9 with all that could be traded (kernel-facts 9a).
+// 5.9 with all that could be traded (workingset_test_recent).
 func TestTheWorkingSetIsWhatCouldBeTraded(t *testing.T) {
 	l := lists{inactive: [types]float64{anon: 1, file: 10}, active: [types]float64{anon: 100, file: 1000}}
 	for _, c := range []struct {

@@ -70,7 +70,7 @@ func TestWhatWasOutBeforeTheFirstSampleIsFoundOutByATrial(t *testing.T) {
 	b.totals[memcg.StatSteal] = 50e6
 	b.totals[memcg.StatScan] = 90e6
 	b.totals[memcg.StatRefaultFile] = 10e6
-	b.run(60)
+	b.run(1800)
 	var moved uint64
 	trial := false
 	for _, tk := range b.trace {
