@@ -31,17 +31,21 @@ type cgroup struct {
 	// may act.
 	held string
 
-	failures uint   // samples that failed in a row
-	retryAt  uint64 // tick before which it is not sampled again
+	wakeAt time.Time // when to look again before the next tick; zero: then
+	fill   float64   // bytes a second charged, the highest of late, fading
+
+	failures uint      // samples that failed in a row
+	retryAt  time.Time // it is not sampled before
 }
 
 // maxBackoffShift bounds the pause between attempts to read a cgroup that
-// fails to be read: 2^6 = 64 ticks, five minutes at the default interval.
+// fails to be read: 2^6 = 64 intervals, five minutes at the default of 5 s.
 const maxBackoffShift = 6
 
-func (c *cgroup) failed(tick uint64) {
+func (c *cgroup) failed(now time.Time, interval time.Duration) {
 	c.failures++
-	c.retryAt = tick + 1<<min(c.failures, maxBackoffShift)
+	c.retryAt = now.Add(interval << min(c.failures, maxBackoffShift))
+	c.wakeAt = time.Time{}
 }
 
 func (c *cgroup) finished(o memcg.Outcome, pageSize uint64) {

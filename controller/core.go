@@ -178,11 +178,12 @@ func (c *Core) forget(id memcg.ID) {
 // and the path.
 var noticeKinds = []string{"sample", "reclaim", "swappiness"}
 
-// Due reports whether a watched cgroup should be sampled in the coming tick:
-// not when its last samples failed and it is left alone for a while.
-func (c *Core) Due(id memcg.ID) bool {
+// Due reports whether a watched cgroup should be sampled in a tick at now: not
+// when its last samples failed and it is left alone for a while. Ticks come a
+// little early or late; half an interval decides.
+func (c *Core) Due(id memcg.ID, now time.Time) bool {
 	cg, ok := c.cgroups[id]
-	return ok && cg.retryAt <= c.tick+1
+	return ok && !cg.retryAt.After(now.Add(c.cfg.Interval/2))
 }
 
 // Step is one tick: outcomes that came back since the last one, then a
@@ -231,7 +232,7 @@ func (c *Core) settle(now time.Time, host *memcg.HostSample, o memcg.Outcome) {
 		c.notify.Warn("reclaim "+cg.id.Path, o.Err, "this cgroup is only observed from now on")
 	case errors.Is(o.Err, memcg.ErrGone):
 	default:
-		cg.failed(c.tick)
+		cg.failed(now, c.cfg.Interval)
 		c.notify.Warn("reclaim "+cg.id.Path, o.Err, "a request for memory failed")
 	}
 }
@@ -250,12 +251,12 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 			c.forget(ob.ID)
 			return r
 		}
-		cg.failed(c.tick)
+		cg.failed(now, c.cfg.Interval)
 		c.notify.Warn("sample "+cg.id.Path, ob.Err, "this cgroup is left alone until it can be read again")
 		return r
 	}
 	if cg.failures > 0 {
-		cg.failures, cg.retryAt = 0, 0
+		cg.failures, cg.retryAt = 0, time.Time{}
 		c.notify.Clear("sample "+cg.id.Path, "the cgroup can be read again")
 	}
 
@@ -276,6 +277,8 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	r.RefaultFile = since(s.Stat.Get(memcg.StatRefaultFile), &cg.refaultF)
 	r.Stall = since(s.Pressure.Some.Total, &cg.stall)
 	cg.sampledAt = now
+
+	cg.wakeAt = c.nextLook(now, cg, &d.Signals, &r)
 
 	r.Want, r.Swappiness, r.Floor = d.Intent.Bytes, d.Intent.Swappiness, d.Intent.Floor
 	r.Because, r.Clipped = d.Because, d.Clipped

@@ -283,7 +283,7 @@ func TestACgroupThatCannotBeReadIsLeftAloneForLongerAndLonger(t *testing.T) {
 	var pauses []int
 	pause := 0
 	for range 400 {
-		if !b.core.Due(id("/a")) {
+		if !b.core.Due(id("/a"), b.now.Add(time.Second)) {
 			pause++
 			b.step(nil, 4)
 			continue
@@ -294,8 +294,8 @@ func TestACgroupThatCannotBeReadIsLeftAloneForLongerAndLonger(t *testing.T) {
 	if want := []int{0, 1, 3, 7, 15, 31, 63, 63, 63, 63}; !slices.Equal(pauses[:len(want)], want) {
 		t.Errorf("pauses of %v ticks, want %v", pauses, want)
 	}
-	if !b.core.Due(id("/a")) {
-		for !b.core.Due(id("/a")) {
+	if !b.core.Due(id("/a"), b.now.Add(time.Second)) {
+		for !b.core.Due(id("/a"), b.now.Add(time.Second)) {
 			b.step(nil, 4)
 		}
 	}
@@ -303,7 +303,7 @@ func TestACgroupThatCannotBeReadIsLeftAloneForLongerAndLonger(t *testing.T) {
 	if last := b.notes.said[len(b.notes.said)-1]; last != "over: sample /a" {
 		t.Errorf("the end of the trouble was not said: %v", b.notes.said)
 	}
-	if !b.core.Due(id("/a")) {
+	if !b.core.Due(id("/a"), b.now.Add(time.Second)) {
 		t.Error("still left alone after it could be read")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/memagent/memagent/memcg"
@@ -58,9 +59,16 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(l.Interval)
 	defer ticker.Stop()
+	wake := time.NewTimer(time.Hour)
+	defer wake.Stop()
 	stale := false
 	l.tick(workCtx, time.Now(), false, workers)
 	for {
+		if at, ok := l.Core.NextWake(); ok {
+			wake.Reset(time.Until(at))
+		} else {
+			wake.Stop()
+		}
 		select {
 		case <-ctx.Done():
 			l.end(stopWork)
@@ -75,6 +83,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-ticker.C:
 			l.tick(workCtx, time.Now(), stale, workers-l.running)
 			stale = false
+		case <-wake.C:
+			now := time.Now()
+			l.step(workCtx, now, l.sample(func(id memcg.ID) bool { return l.Core.Woken(id, now) }), workers-l.running)
 		}
 	}
 }
@@ -158,7 +169,13 @@ func (l *Loop) tick(workCtx context.Context, now time.Time, stale bool, slots in
 		return
 	}
 	l.Notify.Clear("host", "the host's memory can be read again")
-	requests, records := l.Core.Step(now, &l.host, l.sample, l.done, slots)
+	l.step(workCtx, now, l.sample(func(id memcg.ID) bool { return l.Core.Due(id, now) }), slots)
+}
+
+// step has the core decide on what is read now, starts the workers and hands
+// the records on.
+func (l *Loop) step(workCtx context.Context, now time.Time, obs iter.Seq[Observation], slots int) {
+	requests, records := l.Core.Step(now, &l.host, obs, l.done, slots)
 	l.done = l.done[:0]
 	for _, r := range requests {
 		r.Deadline = min(requestDeadline, l.Interval)
@@ -193,15 +210,17 @@ func (l *Loop) rescan(now time.Time) {
 	}
 }
 
-// sample reads every watched cgroup that is due, parents before children.
-func (l *Loop) sample(yield func(Observation) bool) {
-	for _, id := range l.watched {
-		if !l.Core.Due(id) {
-			continue
-		}
-		err := l.Host.Sample(id, &l.one)
-		if !yield(Observation{ID: id, Sample: &l.one, Err: err}) {
-			return
+// sample reads the watched cgroups that are wanted, parents before children.
+func (l *Loop) sample(wanted func(memcg.ID) bool) iter.Seq[Observation] {
+	return func(yield func(Observation) bool) {
+		for _, id := range l.watched {
+			if !wanted(id) {
+				continue
+			}
+			err := l.Host.Sample(id, &l.one)
+			if !yield(Observation{ID: id, Sample: &l.one, Err: err}) {
+				return
+			}
 		}
 	}
 }

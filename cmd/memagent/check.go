@@ -126,7 +126,7 @@ func probeTarget(fs *cgroupfs.FS, cfg *config.Config, ids []memcg.ID) *memcg.ID 
 }
 
 func printHost(w io.Writer, fs *cgroupfs.FS, caps []cgroupfs.CapResult) {
-	fmt.Fprintf(w, "host: %s; running as uid %d\n\n", fs.Layout().Describe(), os.Getuid())
+	fmt.Fprintf(w, "host: %s\nuser: uid %d\n\n", fs.Layout().Describe(), os.Getuid())
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "CAPABILITY\tHERE\tSEEN")
 	var missing []cgroupfs.CapResult
