@@ -110,17 +110,12 @@ func probeLRUGenInode(p *prober) finding {
 // it is the rest of the line. A line cut short by the end of the buffer is not
 // ok either.
 func parseLRUGenCgroup(line []byte) (id uint64, cg string, ok bool) {
-	rest, found := bytes.CutPrefix(line, []byte("memcg "))
-	rest, whole := bytes.CutSuffix(rest, []byte("\n"))
-	if !found || !whole {
+	whole, found := bytes.CutSuffix(line, []byte("\n"))
+	if !found {
 		return 0, "", false
 	}
-	number, name, found := bytes.Cut(bytes.TrimLeft(rest, " "), []byte(" "))
-	if !found || len(name) == 0 || name[0] != '/' {
-		return 0, "", false
-	}
-	id, err := strconv.ParseUint(string(number), 10, 64)
-	return id, string(name), err == nil
+	id, name, ok := cutLRUGenCgroup(whole)
+	return id, string(name), ok && len(name) > 0 && name[0] == '/'
 }
 
 // probeDAMON answers from what is already there: which operations a monitor

@@ -89,6 +89,7 @@ func (fs *FS) drop(c *cgroup) {
 		delete(fs.paces, c.id)
 	}
 	fs.mu.Unlock()
+	fs.heard.remove(c.id)
 	fs.release(c)
 }
 
@@ -118,14 +119,16 @@ func (fs *FS) shut(o *openFile) {
 	*o = openFile{}
 }
 
-// Forget closes the descriptors of a cgroup and drops what is remembered of
-// it. Cgroups that turn out to be gone are forgotten without it.
+// Forget closes the descriptors of a cgroup, stops listening to it and drops
+// what is remembered of it. Cgroups that turn out to be gone are forgotten
+// without it.
 func (fs *FS) Forget(id memcg.ID) {
 	fs.mu.Lock()
 	c := fs.cgroups[id]
 	delete(fs.cgroups, id)
 	delete(fs.paces, id)
 	fs.mu.Unlock()
+	fs.heard.remove(id)
 	if c != nil {
 		c.mu.Lock()
 		fs.release(c)

@@ -32,6 +32,9 @@ type FS struct {
 	writes  atomic.Uint64
 	notes   notes
 	scratch scratchPool
+	lru     lruGen
+	refused refusals
+	heard   listeners
 
 	mu      sync.Mutex // guards the maps, never held over a kernel call
 	cgroups map[memcg.ID]*cgroup

@@ -31,11 +31,18 @@ const (
 // the floor, or when enough is gone already, whatever the chunks have asked
 // for: kernels may take more than they are asked.
 //
+// A request for memory of an age (OlderThan), and one with a swappiness that
+// memory.reclaim does not take here, goes through lru_gen instead: each list of
+// the cgroup and of those below it gives in proportion to what it has in such
+// generations, all evictable ones in the latter case. Nothing is aged for it,
+// so a cgroup that was not aged for long may have nothing evictable.
+//
 // Outcome.Err is nil when all was asked for or gone. It Is memcg.ErrPartial
 // when the kernel gave up with EAGAIN, which is a normal end, and when the
-// request was stopped; memcg.ErrUnsupported when memory.reclaim, or the
-// swappiness asked for, is not known to this kernel (the request is then not
-// repeated without it); memcg.ErrGone, memcg.ErrDenied, memcg.ErrReadOnly as
+// request was stopped, or when generations gave less than was asked of them;
+// memcg.ErrUnsupported when memory.reclaim, or the swappiness or age asked for,
+// is not to be had on this host by either way (the request is then not repeated
+// without it); memcg.ErrGone, memcg.ErrDenied, memcg.ErrReadOnly as
 // elsewhere.
 func (fs *FS) Reclaim(ctx context.Context, r memcg.Reclaim) memcg.Outcome {
 	o := memcg.Outcome{Request: r}
@@ -68,14 +75,23 @@ func (fs *FS) reclaim(ctx context.Context, r memcg.Reclaim, o *memcg.Outcome, be
 		return &opError{Op: "write", File: fs.file(r.Cgroup.Path, reclaimFile), Kind: memcg.ErrInvalid,
 			Hint: strconv.FormatUint(r.Bytes, 10) + " bytes are less than a page"}
 	}
-	if run.fd, err = t.openWrite(reclaimFile); err != nil {
-		return err
+	evict := r.OlderThan > 0 || fs.refused.swappiness(r.Swappiness)
+	if !evict {
+		if run.fd, err = t.openWrite(reclaimFile); err != nil {
+			return err
+		}
+		defer fs.k.close(run.fd)
 	}
-	defer fs.k.close(run.fd)
 	if run.before, err = run.gauge.read(); err != nil {
 		return err
 	}
-	err = run.chunks(ctx)
+	if !evict {
+		err = run.chunks(ctx)
+		evict = fs.refused.learn(r.Swappiness, err)
+	}
+	if evict {
+		err = run.evict(ctx)
+	}
 	after, mErr := run.gauge.read()
 	switch {
 	case mErr == nil:
@@ -184,6 +200,7 @@ func (q *request) write(size uint64) error {
 	payload := appendRequest(line[:0], size, q.r.Swappiness)
 	began := q.t.fs.now()
 	q.o.Writes++
+	q.o.Via = memcg.ViaReclaim
 	err := q.t.write(q.fd, reclaimFile, payload)
 	took := q.t.fs.now().Sub(began)
 	switch errnoOf(err) {
@@ -209,14 +226,8 @@ func (q *request) write(size uint64) error {
 		q.o.Asked += size
 		q.pace.learn(size, took)
 	case syscall.EINVAL:
-		if s, asked := q.r.Swappiness.Get(); asked {
-			e := newError("write", q.t.fs.file(q.t.id.Path, reclaimFile), syscall.EINVAL)
-			e.Kind = memcg.ErrUnsupported
-			e.Hint = "this kernel takes no swappiness with a request (6.11)"
-			if s == memcg.SwappinessMax {
-				e.Hint = "this kernel takes no swappiness=max (6.16)"
-			}
-			return e
+		if _, asked := q.r.Swappiness.Get(); asked {
+			return q.noSwappiness()
 		}
 	}
 	return err

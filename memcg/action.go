@@ -61,7 +61,20 @@ type Reclaim struct {
 	Deadline time.Duration
 	// Floor is the memory.current, in bytes, at which chunks stop.
 	Floor uint64
+	// OlderThan, where not 0, restricts the request to generations of the
+	// multi-gen LRU that are at least so old. A host that cannot tell ages
+	// refuses with ErrUnsupported or ErrDenied: such a request is never
+	// carried out on memory of any age.
+	OlderThan time.Duration
 }
+
+// What a request can be carried out with, for Outcome.Via.
+const (
+	// ViaReclaim is the cgroup's memory.reclaim file.
+	ViaReclaim = "memory.reclaim"
+	// ViaLRUGen is eviction through lru_gen of debugfs, list by list.
+	ViaLRUGen = "lru_gen"
+)
 
 // Outcome is what came of a Reclaim, judged by counters read before and after
 // and not by what the write returned.
@@ -69,7 +82,11 @@ type Outcome struct {
 	Request Reclaim
 	Err     error // the error that ended it, nil when all was asked; Partial is normal
 	Writes  int   // write(2) calls made
-	Took    time.Duration
+	// Via is what the request was carried out with, ViaReclaim or ViaLRUGen,
+	// the latter also where the former was tried first and refused; "" when
+	// nothing was written.
+	Via  string
+	Took time.Duration
 
 	Asked     uint64 // bytes handed to the kernel in all chunks
 	Reclaimed Field  // bytes: growth of pgsteal times the page size; may include what others reclaimed meanwhile

@@ -66,6 +66,7 @@ type cgroup struct {
 	running     int    // those of them that still have something to do
 
 	events, local [numEvents]uint64
+	ear           *ear // of the host
 	swapEvents    [numSwapEvents]uint64
 	some, full    stallClock
 
@@ -101,6 +102,7 @@ func (c *cgroup) note(e event) {
 	c.local[e]++
 	for ; c != nil; c = c.parent {
 		c.events[e]++
+		c.ear.tell(c.id)
 	}
 }
 

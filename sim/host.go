@@ -40,6 +40,7 @@ type Host struct {
 	faults   []*injected
 	writes   uint64
 	watchers []chan struct{}
+	ear      ear
 
 	scratch []*cgroup
 	near    []int
@@ -112,7 +113,7 @@ func (h *Host) misuse(format string, args ...any) error {
 
 func (h *Host) addGroup(p string, parent *cgroup, l Limits) *cgroup {
 	c := &cgroup{
-		id: memcg.ID{Path: p, Inode: h.inodes}, number: uint32(len(h.groups)), parent: parent,
+		id: memcg.ID{Path: p, Inode: h.inodes}, number: uint32(len(h.groups)), parent: parent, ear: &h.ear,
 		limits: l, vecs: make([]vec, len(h.nodes)),
 	}
 	h.inodes++

@@ -43,14 +43,14 @@ func (h *Host) find(what string, id memcg.ID) (*cgroup, error) {
 	return nil, fmt.Errorf("sim: %s %s: %w: %w", what, id.Path, memcg.ErrGone, syscall.ENODEV)
 }
 
-// Forget lets go of a cgroup. There is nothing to let go of; a cgroup that
-// never was is misuse.
+// Forget stops listening to a cgroup. A cgroup that never was is misuse.
 func (h *Host) Forget(id memcg.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.issued[id] {
 		h.misuse("forget %s (inode %d): this host never had such a cgroup", id.Path, id.Inode)
 	}
+	delete(h.ear.on, id)
 }
 
 // Watch returns a channel that is signalled when a cgroup is made or removed,
@@ -116,6 +116,7 @@ func (h *Host) Reclaim(ctx context.Context, r memcg.Reclaim) (o memcg.Outcome) {
 	if release := f.block(); release != nil {
 		h.writes++
 		o.Writes++
+		o.Via = memcg.ViaReclaim
 		h.mu.Unlock()
 		<-release
 		h.mu.Lock()
@@ -152,6 +153,9 @@ func (h *Host) admit(r memcg.Reclaim) (*cgroup, error) {
 	if !h.kernel.Reclaim {
 		return nil, fmt.Errorf("sim: reclaim from %s: kernel %s has no memory.reclaim: %w: %w",
 			r.Cgroup.Path, h.kernel.Name, memcg.ErrUnsupported, syscall.ENOENT)
+	}
+	if r.OlderThan > 0 {
+		return nil, fmt.Errorf("sim: reclaim from %s what is older than %v: %w", r.Cgroup.Path, r.OlderThan, errNoAges)
 	}
 	v, passed := r.Swappiness.Get()
 	if passed && (!h.kernel.Swappiness || v == memcg.SwappinessMax && !h.kernel.SwappinessMax) {
@@ -190,6 +194,7 @@ func (h *Host) chunks(ctx context.Context, c *cgroup, o *memcg.Outcome, f *injec
 		left -= chunk
 		o.Asked += chunk
 		o.Writes++
+		o.Via = memcg.ViaReclaim
 		h.writes++
 		took, err := h.write(c, chunk/PageSize, swappiness)
 		o.Took += took

@@ -17,9 +17,13 @@ type Host interface {
 	Cgroups(dst []memcg.ID) ([]memcg.ID, error)
 	Sample(id memcg.ID, s *memcg.Sample) error
 	HostSample(h *memcg.HostSample) error
+	Generations(id memcg.ID, dst []memcg.Generation) ([]memcg.Generation, error)
 	Reclaim(ctx context.Context, r memcg.Reclaim) memcg.Outcome
+	Age(ctx context.Context, id memcg.ID) (took time.Duration, err error)
 	Forget(id memcg.ID)
 	Watch(ctx context.Context) (<-chan struct{}, error)
+	Listen(id memcg.ID) error
+	Events(ctx context.Context) (<-chan memcg.ID, error)
 	Self() (path string, ok bool)
 	Writes() uint64
 }

@@ -1,0 +1,114 @@
+package cgroupfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memagent/memagent/memcg"
+)
+
+// Age makes a new youngest generation on every list of a cgroup and of those
+// below it that has pages, so that what is found in use since the one before
+// can be told from what is not. took is the time that the kernel worked for
+// it: each list of a cgroup costs a walk over the page tables of all its
+// processes. It blocks for as long: call it from a worker.
+//
+// A list that somebody else aged since this tick's reading is left as it is,
+// which is no error. The error is memcg.ErrPartial when ctx ended it between
+// two lists or a signal within one; otherwise as for Generations, and for what
+// is never written as for Reclaim.
+func (fs *FS) Age(ctx context.Context, id memcg.ID) (took time.Duration, err error) {
+	if took, err = fs.age(ctx, id); err != nil {
+		err = fmt.Errorf("age %s: %w", quoteName(id.Path), err)
+	}
+	return took, err
+}
+
+func (fs *FS) age(ctx context.Context, id memcg.ID) (took time.Duration, err error) {
+	t, err := fs.target(id)
+	if err != nil {
+		return 0, err
+	}
+	t.close()
+	vecs, err := fs.listsToAge(id)
+	if err != nil {
+		return 0, err
+	}
+	fd, err := fs.openLRUGen(unix.O_WRONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer fs.k.close(fd)
+	var refused error
+	for i := range vecs {
+		v := &vecs[i]
+		if err := ctx.Err(); err != nil {
+			return took, fmt.Errorf("stopped: %w: %w", err, memcg.ErrPartial)
+		}
+		if !fs.lives(v.cgroup) {
+			if v.cgroup == id {
+				return took, &opError{Op: "write", File: fs.file(id.Path, ""), Kind: memcg.ErrGone}
+			}
+			continue
+		}
+		var line [128]byte
+		began := fs.now()
+		err := fs.writeLRUGen(fd, appendAge(line[:0], v))
+		took += fs.now().Sub(began)
+		switch errnoOf(err) {
+		case syscall.EEXIST: // from 7.x on: another walk is under way or done
+		case syscall.EINVAL:
+			// The cgroup or the node went meanwhile, which costs the others
+			// nothing.
+			if fs.lives(v.cgroup) {
+				refused = errors.Join(refused, err)
+			}
+		default:
+			if err != nil {
+				return took, err
+			}
+		}
+	}
+	return took, refused
+}
+
+// listsToAge returns the lists of a cgroup and of those below it that have
+// pages, seq being the youngest generation of each.
+func (fs *FS) listsToAge(id memcg.ID) ([]lruvec, error) {
+	l := &fs.lru
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := fs.readLRUGen(false); err != nil {
+		return nil, err
+	}
+	var vecs []lruvec
+	first, last, _ := l.subtree(id)
+	for i := first; i < last; i++ {
+		entry, _ := l.entry(i)
+		for list := range lists(l.gens[entry.first:entry.end]) {
+			vecs = append(vecs, lruvec{cgroup: l.ids[i], id: entry.id, node: list[0].Node, seq: list[len(list)-1].Seq})
+		}
+	}
+	return vecs, nil
+}
+
+// appendAge appends `+ <id> <node> <youngest generation> <swappiness> <force>`
+// (run_aging in mm/vmscan.c). The swappiness is 1 even where nothing can be
+// swapped: with 0, anon is left behind in a generation whose number is due to
+// be used again, and cold pages turn up among the youngest (inc_min_seq). Force
+// walks page tables where the kernel would think it too much work.
+func appendAge(b []byte, v *lruvec) []byte {
+	b = append(b, "+ "...)
+	b = strconv.AppendUint(b, v.id, 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(v.node), 10)
+	b = append(b, ' ')
+	b = strconv.AppendUint(b, v.seq, 10)
+	return append(b, " 1 1"...)
+}
