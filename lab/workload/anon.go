@@ -12,9 +12,9 @@ import (
 )
 
 // word is the stride of a touch in bytes. A pass reads everything, as a program that uses its
-// memory does. Touching little of each page would time the emulated TLB instead: QEMU's is larger
-// than the hot set, unlike a real one, and reclaim's flushes then show as slower passes although
-// every page is there.
+// memory does. Reading only a little of each page gives passes of a few milliseconds, in which a
+// refill of QEMU's emulated TLB after a flush may weigh as much as the reads; how much has not
+// been measured.
 const word = 8
 
 // runAnon allocates memory, fills it with bytes that do not compress, and then leaves it alone or
