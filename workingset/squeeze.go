@@ -16,8 +16,9 @@ const (
 	mostHalvings = 6
 	// squeezeGap is the least time between two squeezes, and the least that
 	// one is measured by: an early wake must not make a step of a fraction of
-	// a second into a whole one.
-	squeezeGap = time.Second
+	// a second into a whole one. A tenth below the shortest interval that a
+	// configuration may have, since ticks come a little early or late.
+	squeezeGap = 900 * time.Millisecond
 )
 
 // squeezer is what the squeeze remembers.
