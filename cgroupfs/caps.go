@@ -110,7 +110,7 @@ var capabilities = []struct {
 		"memagent can only observe: without memory.reclaim it does not reclaim by other means.",
 		"Run a kernel from 5.19 on."}, probeReclaim},
 	{Capability{CapReclaimSwappiness, "6.11",
-		"A swappiness per cgroup cannot be passed: policies that set one are skipped, not degraded.",
+		"A swappiness per cgroup is passed through lru_gen where that is usable; else policies that set one are skipped, not degraded.",
 		"Run a kernel that takes swappiness= in memory.reclaim, from 6.11 on."}, probeSwappiness},
 	{Capability{CapReclaimSwappinessMax, "6.16",
 		"Reclaim of anon alone is not strict: at swappiness 200 the kernel may still take file pages.",

@@ -266,3 +266,15 @@ func TestListenSaysWhyItCannot(t *testing.T) {
 		t.Errorf("notes %v, want one that tells the limit", heard)
 	}
 }
+
+func TestWhatAnEndedChannelReadIsNotHeard(t *testing.T) {
+	host, _ := eventful(t, "a")
+	l := &host.heard
+	a := mustListen(t, host, "/a")
+	l.ids = map[int32]memcg.ID{1: a} // of another channel by now
+	q := &eventQueue{waiting: map[memcg.ID]bool{}, wake: make(chan struct{}, 1)}
+	l.take(os.Stdin, append(rawEvent(1, unix.IN_MODIFY, ""), rawEvent(1, unix.IN_IGNORED, "")...), q)
+	if id, ok := q.next(); ok || len(l.ids) != 1 {
+		t.Errorf("heard of %v, watches %v", id, l.ids)
+	}
+}

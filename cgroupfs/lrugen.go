@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,15 +17,18 @@ import (
 // lruGen is the latest reading of the lru_gen listing, which holds all cgroups
 // of the host. A reading costs the kernel a walk over all of them for every
 // page of text (seq_file hands out one page a read and begins anew each time),
-// so one serves a whole tick.
+// so one serves a whole tick, and several where there are so many cgroups that
+// it takes long.
 //
-// A reading that is a tick old is safe to act on: numbers of generations only
-// grow, pages leave an old generation for younger ones and never come back to
-// it, and the kernel's id of a cgroup does not change while the cgroup lives.
+// An older reading is safe to act on: numbers of generations only grow, pages
+// leave an old generation for younger ones and never come back to it, and the
+// kernel's id of a cgroup does not change while the cgroup lives.
 type lruGen struct {
 	mu   sync.Mutex // held over a reading
 	tick uint64     // of the reading
 	err  error      // why there is none
+	read time.Time  // when it was begun: ages are as of then
+	took time.Duration
 
 	lruGenListing
 	ids, spare []memcg.ID       // living cgroups as they were before the listing, parents first, the root at 0
@@ -32,6 +36,11 @@ type lruGen struct {
 	chosen     []int32          // for each of ids its entry in listed, or one of the values below
 	buf        []byte
 }
+
+// lruGenRest is how many times as long as a reading took the next one waits:
+// readings take a fiftieth of one CPU at most. It is felt from some thousands
+// of cgroups on; below, a reading takes a few milliseconds.
+const lruGenRest = 50
 
 // Values of chosen that are no place.
 const (
@@ -42,10 +51,12 @@ const (
 // Generations appends the generations of a cgroup and of every cgroup below
 // it, each of which has a list on each node: list after list, oldest
 // generation first. Lists without a page are left out, and so are cgroups made
-// since this tick's reading and removed ones whose pages linger.
+// since the reading and removed ones whose pages linger.
 //
 // The listing is read at most once after each BeginTick, by the first call
-// that needs it, and before the first BeginTick with every call.
+// that needs it; where ticks follow on each other fast, or where there are so
+// many cgroups that it takes long, in some ticks only. Ages are those of now all the same, numbers of pages those
+// of the reading. Before the first BeginTick it is read with every call.
 //
 // memcg.ErrUnsupported: the multi-gen LRU is not built in or is switched off,
 // debugfs is not mounted, or the paths in the listing cannot be matched with
@@ -68,8 +79,13 @@ func (fs *FS) Generations(id memcg.ID, dst []memcg.Generation) ([]memcg.Generati
 		_ = fs.k.close(dir)
 		return dst, nil
 	}
+	since := fs.now().Sub(l.read)
 	for i := first; i < last; i++ {
-		dst = append(dst, l.generations(i)...)
+		_, gens := l.entry(i)
+		for _, g := range gens {
+			g.Age += since
+			dst = append(dst, g)
+		}
 	}
 	return dst, nil
 }
@@ -86,30 +102,27 @@ func (l *lruGen) subtree(id memcg.ID) (first, last int, ok bool) {
 	return first, last, true
 }
 
-// entry returns what the listing has of the cgroup at a place of ids; ok is
-// false when it has nothing, or nothing that is certain.
-func (l *lruGen) entry(at int) (e listedCgroup, ok bool) {
+// entry returns the kernel's id of the cgroup at a place of ids, and its
+// generations: none when the listing has nothing that is certain.
+func (l *lruGen) entry(at int) (id uint64, gens []memcg.Generation) {
 	if l.chosen[at] < 0 {
-		return listedCgroup{}, false
+		return 0, nil
 	}
-	return l.listed[l.chosen[at]], true
-}
-
-func (l *lruGen) generations(at int) []memcg.Generation {
-	e, _ := l.entry(at)
-	return l.gens[e.first:e.end]
+	e := l.listed[l.chosen[at]]
+	return e.id, l.gens[e.first:e.end]
 }
 
 // readLRUGen makes sure of a reading of this tick, or of a fresh one. The
 // caller holds fs.lru.mu.
 func (fs *FS) readLRUGen(fresh bool) error {
 	l := &fs.lru
-	tick := fs.tick.Load()
-	if !fresh && tick != 0 && l.tick == tick {
+	tick, now := fs.tick.Load(), fs.now()
+	if !fresh && tick != 0 && (l.tick == tick || l.err == nil && now.Sub(l.read) < lruGenRest*l.took) {
 		return l.err
 	}
-	l.tick = tick
-	if l.err = fs.loadLRUGen(l); l.err != nil {
+	l.tick, l.read = tick, now
+	l.err = fs.loadLRUGen(l)
+	if l.took = fs.now().Sub(now); l.err != nil {
 		l.lruGenListing.reset()
 		l.ids = l.ids[:0]
 		clear(l.place)

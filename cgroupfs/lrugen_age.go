@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -90,25 +89,10 @@ func (fs *FS) listsToAge(id memcg.ID) ([]lruvec, error) {
 	var vecs []lruvec
 	first, last, _ := l.subtree(id)
 	for i := first; i < last; i++ {
-		entry, _ := l.entry(i)
-		for list := range lists(l.gens[entry.first:entry.end]) {
-			vecs = append(vecs, lruvec{cgroup: l.ids[i], id: entry.id, node: list[0].Node, seq: list[len(list)-1].Seq})
+		kernelID, gens := l.entry(i)
+		for list := range lists(gens) {
+			vecs = append(vecs, lruvec{cgroup: l.ids[i], id: kernelID, node: list[0].Node, seq: list[len(list)-1].Seq})
 		}
 	}
 	return vecs, nil
-}
-
-// appendAge appends `+ <id> <node> <youngest generation> <swappiness> <force>`
-// (run_aging in mm/vmscan.c). The swappiness is 1 even where nothing can be
-// swapped: with 0, anon is left behind in a generation whose number is due to
-// be used again, and cold pages turn up among the youngest (inc_min_seq). Force
-// walks page tables where the kernel would think it too much work.
-func appendAge(b []byte, v *lruvec) []byte {
-	b = append(b, "+ "...)
-	b = strconv.AppendUint(b, v.id, 10)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, int64(v.node), 10)
-	b = append(b, ' ')
-	b = strconv.AppendUint(b, v.seq, 10)
-	return append(b, " 1 1"...)
 }

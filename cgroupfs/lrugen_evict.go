@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -42,11 +42,9 @@ func (v *lruvec) pages(swappiness int) uint64 {
 }
 
 // eviction is a request that is carried out through lru_gen, one command a
-// write: `- <id> <node> <generation> <swappiness> <pages>` evicts generations
-// up to one from one list, oldest first (run_eviction in mm/vmscan.c). The
-// kernel honours neither memory.min nor memory.low there, tries anon without
-// room in swap, and reports success whatever it freed, so all of that is looked
-// after here.
+// write. The kernel honours neither memory.min nor memory.low there, tries anon
+// without room in swap, and reports success whatever it freed, so all of that
+// is looked after here.
 type eviction struct {
 	*request
 	swappiness int
@@ -125,13 +123,14 @@ func (e *eviction) look(fresh bool) error {
 		return err
 	}
 	e.vecs = e.vecs[:0]
+	since := fs.now().Sub(l.read)
 	first, last, _ := l.subtree(e.r.Cgroup)
 	for i := first; i < last; i++ {
-		entry, _ := l.entry(i)
-		for list := range lists(l.gens[entry.first:entry.end]) {
-			v := lruvec{cgroup: l.ids[i], id: entry.id, node: list[0].Node}
+		kernelID, gens := l.entry(i)
+		for list := range lists(gens) {
+			v := lruvec{cgroup: l.ids[i], id: kernelID, node: list[0].Node}
 			for _, g := range list {
-				if !g.Evictable || g.Age < e.r.OlderThan {
+				if !g.Evictable || g.Age+since < e.r.OlderThan {
 					break
 				}
 				v.seq, v.anon, v.file = g.Seq, v.anon+g.AnonPages, v.file+g.FilePages
@@ -209,9 +208,6 @@ func (e *eviction) take(ctx context.Context, v *lruvec, most uint64) (pages uint
 	if bytes == 0 {
 		return 0, err
 	}
-	if v.cgroup != e.r.Cgroup && !fs.lives(v.cgroup) {
-		return 0, nil
-	}
 	bounds := fs.evictBounds(e.r.Cgroup.Path, v.cgroup.Path)
 	if bounds.spare < fs.pageSize {
 		e.short = "the rest is protected by memory.min or memory.low"
@@ -231,7 +227,12 @@ func (e *eviction) take(ctx context.Context, v *lruvec, most uint64) (pages uint
 	if pages = min(pages, has-min(has, v.asked)); pages == 0 {
 		return 0, nil
 	}
-	if err := e.command(v, swappiness, pages); err != nil {
+	// Last of all: the id of a cgroup that has gone may be another's.
+	if !fs.lives(v.cgroup) {
+		return 0, nil
+	}
+	took, err := e.command(v, swappiness, pages)
+	if err != nil {
 		return 0, err
 	}
 	v.asked += pages
@@ -242,61 +243,39 @@ func (e *eviction) take(ctx context.Context, v *lruvec, most uint64) (pages uint
 	if gone > e.gone {
 		e.interrupts = 0
 	}
+	// A command that freed little was quick for no other reason, and says
+	// nothing of how long one that frees all takes.
+	if size := pages * fs.pageSize; took > aimedWrite || gone >= e.gone+size/2 {
+		e.pace.learn(size, took)
+	}
 	e.gone = gone
 	return pages, nil
 }
 
 // command writes one command. An interrupted one may have done some of its
 // work; the next is smaller.
-func (e *eviction) command(v *lruvec, swappiness int, pages uint64) error {
+func (e *eviction) command(v *lruvec, swappiness int, pages uint64) (took time.Duration, err error) {
 	fs := e.t.fs
 	var line [128]byte
 	size := pages * fs.pageSize
 	began := fs.now()
 	e.o.Writes++
 	e.o.Via = memcg.ViaLRUGen
-	err := fs.writeLRUGen(e.fd, appendEvict(line[:0], v, swappiness, pages))
-	took := fs.now().Sub(began)
-	switch errnoOf(err) {
-	case 0:
+	err = fs.writeLRUGen(e.fd, appendEvict(line[:0], v, swappiness, pages))
+	took = fs.now().Sub(began)
+	switch {
+	case err == nil:
 		e.ceiling = 0
-		e.pace.learn(size, took)
-	case syscall.EINTR:
+	case errnoOf(err) == syscall.EINTR:
 		e.interrupts++
 		if e.ceiling = size / 2; e.ceiling < fs.pageSize {
-			return err
+			return took, err
 		}
 	default:
-		return err
+		return took, err
 	}
 	e.o.Asked += size
-	return nil
-}
-
-func appendEvict(b []byte, v *lruvec, swappiness int, pages uint64) []byte {
-	b = append(b, "- "...)
-	b = strconv.AppendUint(b, v.id, 10)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, int64(v.node), 10)
-	b = append(b, ' ')
-	b = strconv.AppendUint(b, v.seq, 10)
-	b = append(b, ' ')
-	b = append(b, memcg.SwappinessOf(swappiness).String()...)
-	b = append(b, ' ')
-	return strconv.AppendUint(b, pages, 10)
-}
-
-// writeLRUGen is one write(2) of one command: a line of several stops at the
-// first that fails and does not tell which.
-func (fs *FS) writeLRUGen(fd int, command []byte) error {
-	fs.writes.Add(1)
-	_, err := fs.k.write(fd, command)
-	if err == nil {
-		return nil
-	}
-	e := fs.hostFileError("write", lruGenFile, err)
-	e.Hint = strconv.Quote(string(command))
-	return e
+	return took, nil
 }
 
 // verdict tells how the request ended once every list was asked.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -29,6 +30,12 @@ func anonOf(gens []memcg.Generation) (anon []uint64) {
 		}
 	}
 	return anon
+}
+
+// atNoon is a clock that stands still: ages are as the listing has them, and a
+// reading takes no time.
+func atNoon() Option {
+	return withClock(func() time.Time { return time.Unix(1e9, 0) })
 }
 
 func writeFile(t testing.TB, root, file, content string) {
@@ -118,7 +125,7 @@ func TestGenerationsAreThoseOfTheLivingCgroup(t *testing.T) {
 
 func TestGenerationsAreAppendedOldestFirst(t *testing.T) {
 	root := lruGenTree(t, []string{"a"}, func(func(string) uint64) string { return listingOf(20, "/a", 2) })
-	host := openHost(t, root)
+	host := openHost(t, root, atNoon())
 	was := generation(3, 9, 0, 0, 0, false)
 	got, err := host.Generations(*matched(t, host, "/a"), []memcg.Generation{was})
 	want := []memcg.Generation{was, generation(0, 4, 60000, 2, 10, true), generation(0, 5, 30000, 0, 0, false), generation(0, 6, 0, 0, 0, false)}
@@ -162,7 +169,7 @@ func TestGenerationsSayWhyThereAreNone(t *testing.T) {
 
 func TestAReadingServesATick(t *testing.T) {
 	root := lruGenTree(t, []string{"a", "b"}, func(func(string) uint64) string { return listingOf(20, "/a", 2) + listingOf(21, "/b", 3) })
-	host := openHost(t, root)
+	host := openHost(t, root, atNoon())
 	a, b := *matched(t, host, "/a"), *matched(t, host, "/b")
 	anon := func(id memcg.ID) []uint64 {
 		t.Helper()
@@ -220,7 +227,7 @@ func TestACgroupThatCameBackHasNoGenerationsOfItsForerunner(t *testing.T) {
 				}
 				return listingOf(20, "/a", 2) + listingOf(21, "/b", 3)
 			})
-			host := openHost(t, root)
+			host := openHost(t, root, atNoon())
 			old := *matched(t, host, "/a")
 			host.BeginTick()
 			if _, err := host.Generations(old, nil); err != nil {

@@ -75,6 +75,8 @@ var checks = []check{
 	{"reclaim that was cut short says so", reclaimCut},
 	{"reclaim from a gone cgroup says so", reclaimGone},
 	{"reclaim without swap leaves anon alone", reclaimFileOnly},
+	{"generations are listed oldest first, or it is said why not", generationsInOrder},
+	{"aging is counted, and is not for observers", agingAddsGenerations},
 	{"an observer writes nothing", observerWritesNothing},
 }
 
