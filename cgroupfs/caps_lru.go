@@ -31,9 +31,9 @@ const lruGenSamples = 8
 // file exists on kernels where it is switched off, and does nothing there.
 func probeLRUGen(p *prober) finding {
 	return p.onHost(lruGenEnabled, func(where string, b []byte) finding {
-		bits, err := strconv.ParseUint(oneLine(b), 0, 16)
+		bits, err := parseLRUGenBits(b)
 		if err != nil {
-			return unknown(where, fmt.Errorf("%s: %q is not a set of bits: %w", where, oneLine(b), memcg.ErrInvalid))
+			return unknown(where, fmt.Errorf("%s: %w", where, err))
 		}
 		seen := fmt.Sprintf("%s: %#04x", where, bits)
 		if bits&1 == 0 {
@@ -52,6 +52,15 @@ func probeLRUGen(p *prober) finding {
 		}
 		return yes(seen + ", " + list + " is readable")
 	})
+}
+
+// parseLRUGenBits reads the enabled file: "0x0007".
+func parseLRUGenBits(b []byte) (uint64, error) {
+	bits, err := strconv.ParseUint(oneLine(b), 0, 16)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a set of bits: %w", oneLine(b), memcg.ErrInvalid)
+	}
+	return bits, nil
 }
 
 // lockdown returns the mode in force: none, integrity or confidentiality; ""

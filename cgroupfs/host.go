@@ -2,6 +2,8 @@ package cgroupfs
 
 import (
 	"errors"
+	"fmt"
+	"path"
 	"path/filepath"
 
 	"github.com/prometheus/procfs"
@@ -39,7 +41,26 @@ func (fs *FS) HostSample(h *memcg.HostSample) error {
 
 	h.Nodes, err = fs.Nodes(h.Nodes)
 	errs = append(errs, unlessUnsupported(err))
+
+	h.LRUGen, err = fs.lruGenBits()
+	errs = append(errs, unlessUnsupported(err))
 	return errors.Join(errs...)
+}
+
+// lruGenBits reads which parts of the multi-gen LRU are switched on.
+func (fs *FS) lruGenBits() (memcg.Field, error) {
+	b, err := fs.readHostFile(lruGenEnabled)
+	if errors.Is(err, memcg.ErrUnsupported) {
+		return memcg.Absent(memcg.Unsupported), err
+	}
+	if err != nil {
+		return memcg.Field{}, err
+	}
+	bits, err := parseLRUGenBits(b)
+	if err != nil {
+		return memcg.Absent(memcg.Invalid), fmt.Errorf("%s: %w", path.Join(fs.root, lruGenEnabled), err)
+	}
+	return memcg.Value(bits), nil
 }
 
 // unlessUnsupported drops the error of what this host does not have.

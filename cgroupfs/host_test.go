@@ -119,3 +119,28 @@ func TestC24HostPressureIsMissingInDifferentWays(t *testing.T) {
 		})
 	}
 }
+
+func TestTheHostTellsWhichLRUItRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		files   []string
+		want    memcg.Field
+		classic bool
+		kind    error
+	}{
+		"the multi-gen LRU is on":           {[]string{lruGenEnabled, "0x0007\n"}, memcg.Value(7), false, nil},
+		"built in and switched off":         {[]string{lruGenEnabled, "0x0000\n"}, memcg.Value(0), true, nil},
+		"not built in":                      {nil, memcg.Absent(memcg.Unsupported), true, nil},
+		"what cannot be read is not either": {[]string{lruGenEnabled, "yes\n"}, memcg.Absent(memcg.Invalid), false, memcg.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h memcg.HostSample
+			err := hostOf(t, "", append([]string{"proc/meminfo", "MemTotal: 1 kB\nSwapTotal: 0 kB\n"}, c.files...)...).HostSample(&h)
+			if !errors.Is(err, c.kind) {
+				t.Errorf("error %v", err)
+			}
+			if h.LRUGen != c.want || h.ClassicLRU() != c.classic {
+				t.Errorf("got %v, classic %v", h.LRUGen, h.ClassicLRU())
+			}
+		})
+	}
+}

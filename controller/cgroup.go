@@ -33,6 +33,10 @@ type cgroup struct {
 
 	wakeAt time.Time // when to look again before the next tick; zero: then
 	fill   float64   // bytes a second charged, the highest of late, fading
+	// listened is set when the loop was asked to hear of its memory.events.
+	listened bool
+
+	generation time.Duration // age of the youngest generation when last read
 
 	failures uint      // samples that failed in a row
 	retryAt  time.Time // it is not sampled before

@@ -53,6 +53,7 @@ func (c *Core) handOut(now time.Time, host *memcg.HostSample, slots int) {
 	if n == 0 {
 		return
 	}
+	defer func() { c.handOutAging(slots) }()
 	first := c.turn % n
 	for i := range n {
 		r := &c.records[(first+i)%n]
@@ -72,12 +73,13 @@ func (c *Core) handOut(now time.Time, host *memcg.HostSample, slots int) {
 		c.turn = first + i + 1
 		r.Acted = true
 		c.inFlight[r.Cgroup] = reserve
-		c.requests = append(c.requests, memcg.Reclaim{
+		c.requests = append(c.requests, Request{Reclaim: memcg.Reclaim{
 			Cgroup:     r.Cgroup,
 			Bytes:      r.Want,
 			Swappiness: r.Swappiness,
 			Floor:      r.Floor,
-		})
+			OlderThan:  r.OlderThan,
+		}})
 	}
 }
 

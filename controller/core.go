@@ -30,6 +30,26 @@ type Observation struct {
 	ID     memcg.ID
 	Sample *memcg.Sample
 	Err    error
+	// Ages is what the multi-gen LRU tells of the cgroup, where WantsAges
+	// asked for it; nil where it tells nothing, with AgesErr for the reason.
+	Ages    []memcg.Generation
+	AgesErr error
+}
+
+// Request is one thing for a worker to do: carry Reclaim out, or, with Age, have
+// the kernel start a new generation on every list of Reclaim.Cgroup.
+type Request struct {
+	Reclaim memcg.Reclaim
+	Age     bool
+}
+
+// Result is what came of a Request: an Outcome, or for Age how long the kernel
+// took and the error.
+type Result struct {
+	Request
+	Outcome memcg.Outcome
+	Took    time.Duration
+	Err     error
 }
 
 // Core decides. It has no goroutines, files or clock; the caller hands in the
@@ -54,8 +74,13 @@ type Core struct {
 	// swappiness tells whether this kernel's memory.reclaim takes one; only a
 	// request can find out (case c30).
 	swappiness support
+	disobeyed  int // requests with swappiness 0 in a row that swapped
+	// noAges is set when requests by age turned out not to work here.
+	noAges bool
+	ager   ager
+	gens   workingset.Generations // reused
 
-	requests []memcg.Reclaim
+	requests []Request
 	records  []telemetry.Record
 }
 
@@ -190,51 +215,22 @@ func (c *Core) Due(id memcg.ID, now time.Time) bool {
 // decision for each observation, one after the other, so that a caller can
 // reuse one Sample for all. slots is how many requests can be carried out at
 // once from now on. The returned slices are valid until the next call.
-func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observation], done []memcg.Outcome, slots int) ([]memcg.Reclaim, []telemetry.Record) {
+func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observation], done []Result, slots int) ([]Request, []telemetry.Record) {
 	c.tick++
 	c.requests, c.records = c.requests[:0], c.records[:0]
-	for _, o := range done {
-		c.settle(now, host, o)
+	c.ager.wants = c.ager.wants[:0]
+	for _, d := range done {
+		if d.Age {
+			c.aged(now, d)
+		} else {
+			c.settle(now, host, d.Outcome)
+		}
 	}
 	for ob := range obs {
 		c.records = append(c.records, c.decide(now, host, ob))
 	}
 	c.handOut(now, host, slots)
 	return c.requests, c.records
-}
-
-// settle books what came of a request.
-func (c *Core) settle(now time.Time, host *memcg.HostSample, o memcg.Outcome) {
-	reserved := c.inFlight[o.Request.Cgroup]
-	delete(c.inFlight, o.Request.Cgroup)
-	swapped, ok := o.SwapOut.Get()
-	if !ok {
-		swapped = reserved // not measured: take it that all of it was spent
-	}
-	c.swap.settle(now, reserved, swapped)
-	cg, ok := c.cgroups[o.Request.Cgroup]
-	if !ok {
-		return
-	}
-	cg.swap.settle(now, reserved, swapped)
-	cg.finished(o, host.PageSize)
-	_, asked := o.Request.Swappiness.Get()
-	switch {
-	case o.Err == nil || errors.Is(o.Err, memcg.ErrPartial):
-		if asked && o.Writes > 0 {
-			c.swappiness = supported
-		}
-	case errors.Is(o.Err, memcg.ErrUnsupported) && asked && c.swappiness != supported:
-		c.swappiness = unsupported
-		c.notify.Warn("reclaim-swappiness", o.Err, "this kernel's memory.reclaim takes no swappiness; policies with swappiness 0 are skipped, others reclaim with the host's own balance")
-	case errors.Is(o.Err, memcg.ErrUnsupported), errors.Is(o.Err, memcg.ErrDenied):
-		cg.held = "memory.reclaim cannot be written: " + o.Err.Error()
-		c.notify.Warn("reclaim "+cg.id.Path, o.Err, "this cgroup is only observed from now on")
-	case errors.Is(o.Err, memcg.ErrGone):
-	default:
-		cg.failed(now, c.cfg.Interval)
-		c.notify.Warn("reclaim "+cg.id.Path, o.Err, "a request for memory failed")
-	}
 }
 
 // decide turns one observation into a record and, in the record, the wish.
@@ -267,7 +263,11 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	own := cg.own
 	_, busy := c.inFlight[cg.id]
 	own.Known = own.Known && !busy
-	d := workingset.Decide(&cg.state, workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own}, cg.law)
+	in := workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own, ClassicLRU: host.ClassicLRU()}
+	if in.Gens = c.ages(ob); in.Gens != nil {
+		cg.generation = youngest(ob.Ages)
+	}
+	d := workingset.Decide(&cg.state, in, cg.law)
 	cg.own = workingset.Own{Known: !busy}
 
 	r.Law, r.Verdict, r.Rule = cg.law.Law.String(), d.Verdict.String(), d.Rule
@@ -281,8 +281,11 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	cg.wakeAt = c.nextLook(now, cg, &d.Signals, &r)
 
 	r.Want, r.Swappiness, r.Floor = d.Intent.Bytes, d.Intent.Swappiness, d.Intent.Floor
-	r.Because, r.Clipped = d.Because, d.Clipped
+	r.Because, r.Clipped, r.OlderThan = d.Because, d.Clipped, d.Intent.OlderThan
 	c.clamp(host, cg, &r)
+	if in.Gens != nil {
+		c.considerAging(now, cg, &d.Signals, &r)
+	}
 	return r
 }
 

@@ -83,6 +83,23 @@ func quiet(current uint64) *memcg.Sample {
 // step lets a second pass, reads the cgroups and returns the requests and the
 // records, the latter copied.
 func (b *bench) step(done []memcg.Outcome, slots int, obs ...Observation) ([]memcg.Reclaim, []telemetry.Record) {
+	var results []Result
+	for _, o := range done {
+		results = append(results, Result{Request: Request{Reclaim: o.Request}, Outcome: o})
+	}
+	requests, records := b.stepAll(results, slots, obs...)
+	var list []memcg.Reclaim
+	for _, r := range requests {
+		if r.Age {
+			b.t.Fatalf("aging of %s was not expected", r.Reclaim.Cgroup)
+		}
+		list = append(list, r.Reclaim)
+	}
+	return list, records
+}
+
+// stepAll is step with results and requests of every kind.
+func (b *bench) stepAll(done []Result, slots int, obs ...Observation) ([]Request, []telemetry.Record) {
 	b.now = b.now.Add(time.Second)
 	requests, records := b.core.Step(b.now, &b.host, slices.Values(obs), done, slots)
 	return slices.Clone(requests), slices.Clone(records)

@@ -42,9 +42,10 @@ type Loop struct {
 	one      memcg.Sample // reused for every cgroup
 	host     memcg.HostSample
 	lastScan time.Time
-	outcomes chan memcg.Outcome
-	running  int // requests whose outcome has not been received
-	done     []memcg.Outcome
+	gens     []memcg.Generation // reused for every cgroup
+	results  chan Result
+	running  int // requests whose result has not been received
+	done     []Result
 }
 
 // Run ticks until ctx ends, then waits for requests in flight, takes a last
@@ -57,6 +58,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	events := l.listen(ctx)
 	ticker := time.NewTicker(l.Interval)
 	defer ticker.Stop()
 	wake := time.NewTimer(time.Hour)
@@ -73,13 +75,18 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			l.end(stopWork)
 			return nil
-		case o := <-l.outcomes:
-			l.received(o)
+		case r := <-l.results:
+			l.received(r)
 		case _, ok := <-changed:
 			if !ok {
 				changed = nil // rescans go on
 			}
 			stale = true
+		case id, ok := <-events:
+			if !ok {
+				events = nil // ticks go on
+			}
+			l.Core.Heard(id, time.Now())
 		case <-ticker.C:
 			l.tick(workCtx, time.Now(), stale, workers-l.running)
 			stale = false
@@ -115,8 +122,8 @@ func (l *Loop) Once(ctx context.Context) error {
 		case <-ctx.Done():
 			stopWork()
 			ctx = context.WithoutCancel(ctx)
-		case o := <-l.outcomes:
-			l.received(o)
+		case r := <-l.results:
+			l.received(r)
 		}
 	}
 	l.tick(workCtx, time.Now(), false, 0)
@@ -124,7 +131,7 @@ func (l *Loop) Once(ctx context.Context) error {
 }
 
 func (l *Loop) begin(ctx context.Context) (changed <-chan struct{}, err error) {
-	l.outcomes = make(chan memcg.Outcome, workers)
+	l.results = make(chan Result, workers)
 	changed, err = l.Host.Watch(ctx)
 	if err != nil {
 		l.Notify.Warn("watch", err, "new cgroups are found by looking every "+rescanEvery.String()+" only")
@@ -135,6 +142,16 @@ func (l *Loop) begin(ctx context.Context) (changed <-chan struct{}, err error) {
 	return changed, nil
 }
 
+// listen opens the stream of cgroups that met a limit; nil where there is none.
+func (l *Loop) listen(ctx context.Context) <-chan memcg.ID {
+	events, err := l.Host.Events(ctx)
+	if err != nil {
+		l.Notify.Warn("events", err, "a limit that is met is noticed at the next tick only")
+		return nil
+	}
+	return events
+}
+
 // end waits for requests in flight, but not for ever, and takes a last look
 // that acts on nothing, so that their outcomes are in the records.
 func (l *Loop) end(stopWork context.CancelFunc) {
@@ -143,8 +160,8 @@ func (l *Loop) end(stopWork context.CancelFunc) {
 	defer grace.Stop()
 	for l.running > 0 {
 		select {
-		case o := <-l.outcomes:
-			l.received(o)
+		case r := <-l.results:
+			l.received(r)
 		case <-grace.C:
 			l.Notify.Warn("shutdown", nil, fmt.Sprintf("%d requests to the kernel have not come back; leaving them behind", l.running))
 			return
@@ -153,9 +170,9 @@ func (l *Loop) end(stopWork context.CancelFunc) {
 	l.tick(context.Background(), time.Now(), false, 0)
 }
 
-func (l *Loop) received(o memcg.Outcome) {
+func (l *Loop) received(r Result) {
 	l.running--
-	l.done = append(l.done, o)
+	l.done = append(l.done, r)
 }
 
 // tick is one round: discover, sample, decide, hand out, record.
@@ -165,10 +182,13 @@ func (l *Loop) tick(workCtx context.Context, now time.Time, stale bool, slots in
 		l.rescan(now)
 	}
 	if err := l.Host.HostSample(&l.host); err != nil {
-		l.Notify.Warn("host", err, "the host's own memory could not be read; nothing is decided until it can")
+		l.Notify.Warn("host", err, "what the host has could not be read in full; without its total memory nothing is decided")
+	} else {
+		l.Notify.Clear("host", "what the host has can be read again")
+	}
+	if !l.host.MemTotal.Known() {
 		return
 	}
-	l.Notify.Clear("host", "the host's memory can be read again")
 	l.step(workCtx, now, l.sample(func(id memcg.ID) bool { return l.Core.Due(id, now) }), slots)
 }
 
@@ -178,9 +198,9 @@ func (l *Loop) step(workCtx context.Context, now time.Time, obs iter.Seq[Observa
 	requests, records := l.Core.Step(now, &l.host, obs, l.done, slots)
 	l.done = l.done[:0]
 	for _, r := range requests {
-		r.Deadline = min(requestDeadline, l.Interval)
+		r.Reclaim.Deadline = min(requestDeadline, l.Interval)
 		l.running++
-		go func() { l.outcomes <- l.Host.Reclaim(workCtx, r) }()
+		go func() { l.results <- l.carryOut(workCtx, r) }()
 	}
 	for i := range records {
 		l.Sink.Record(&records[i])
@@ -188,6 +208,15 @@ func (l *Loop) step(workCtx context.Context, now time.Time, obs iter.Seq[Observa
 			l.Host.Forget(records[i].Cgroup)
 		}
 	}
+}
+
+// carryOut runs in a worker and may block.
+func (l *Loop) carryOut(ctx context.Context, r Request) Result {
+	if r.Age {
+		took, err := l.Host.Age(ctx, r.Reclaim.Cgroup)
+		return Result{Request: r, Took: took, Err: err}
+	}
+	return Result{Request: r, Outcome: l.Host.Reclaim(ctx, r.Reclaim)}
 }
 
 func (l *Loop) rescan(now time.Time) {
@@ -204,6 +233,11 @@ func (l *Loop) rescan(now time.Time) {
 	}
 	watched, gone := l.Core.Track(ids, err == nil, now)
 	l.watched = append(l.watched[:0], watched...)
+	for _, id := range l.Core.Unheard() {
+		if err := l.Host.Listen(id); err != nil && !errors.Is(err, memcg.ErrGone) && !errors.Is(err, memcg.ErrUnsupported) {
+			l.Notify.Warn("listen", err, "that this cgroup meets its limit is noticed at the next tick only")
+		}
+	}
 	for _, id := range gone {
 		l.Host.Forget(id)
 		l.Sink.Record(&telemetry.Record{Time: now, Cgroup: id, Err: fmt.Errorf("cgroup %s: %w", id.Path, memcg.ErrGone)})
@@ -217,8 +251,12 @@ func (l *Loop) sample(wanted func(memcg.ID) bool) iter.Seq[Observation] {
 			if !wanted(id) {
 				continue
 			}
-			err := l.Host.Sample(id, &l.one)
-			if !yield(Observation{ID: id, Sample: &l.one, Err: err}) {
+			ob := Observation{ID: id, Sample: &l.one, Err: l.Host.Sample(id, &l.one)}
+			if ob.Err == nil && l.Core.WantsAges(id) {
+				l.gens, ob.AgesErr = l.Host.Generations(id, l.gens[:0])
+				ob.Ages = l.gens
+			}
+			if !yield(ob) {
 				return
 			}
 		}

@@ -49,7 +49,10 @@ func (s *silence) Forget(string)                           {}
 // same time, and returns the records and what was said.
 func run(t *testing.T, h *sim.Host, mode telemetry.Mode, policies string, during func(stop context.CancelFunc)) (*trace, *silence) {
 	t.Helper()
-	cfg, err := config.Parse("test.yaml", []byte("interval: 1s\n"+policies))
+	if !strings.Contains(policies, "interval:") {
+		policies = "interval: 1s\n" + policies
+	}
+	cfg, err := config.Parse("test.yaml", []byte(policies))
 	if err != nil {
 		t.Fatal(err)
 	}

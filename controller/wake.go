@@ -25,7 +25,7 @@ const fillHalfLife = 2 * time.Second
 // of the way unseen, or the kernel reclaims in its own way. Half the time that
 // this takes leaves the other half to reclaim in.
 func (c *Core) nextLook(now time.Time, cg *cgroup, s *workingset.Signals, r *telemetry.Record) time.Time {
-	if !cg.law.Headroom.On || r.Mode != telemetry.Enforce || cg.held != "" {
+	if !c.keepsBelow(cg) {
 		return time.Time{}
 	}
 	limit, ok := s.Limit.Get()
@@ -58,4 +58,37 @@ func (c *Core) NextWake() (at time.Time, ok bool) {
 func (c *Core) Woken(id memcg.ID, now time.Time) bool {
 	cg, ok := c.cgroups[id]
 	return ok && !cg.wakeAt.IsZero() && !cg.wakeAt.After(now)
+}
+
+// Unheard returns the cgroups whose memory.events the loop should listen to and
+// was not asked to before: those that are kept below a limit.
+func (c *Core) Unheard() (list []memcg.ID) {
+	for _, id := range c.watched {
+		cg := c.cgroups[id]
+		if !cg.listened && c.keepsBelow(cg) {
+			cg.listened = true
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// Heard notes that a cgroup met a limit, so that it is looked at soon.
+func (c *Core) Heard(id memcg.ID, now time.Time) {
+	cg, ok := c.cgroups[id]
+	if !ok {
+		return
+	}
+	at := now
+	if least := cg.sampledAt.Add(wakeLeast); at.Before(least) {
+		at = least
+	}
+	if cg.wakeAt.IsZero() || at.Before(cg.wakeAt) {
+		cg.wakeAt = at
+	}
+}
+
+// keepsBelow reports whether a cgroup is kept below its limit by requests.
+func (c *Core) keepsBelow(cg *cgroup) bool {
+	return cg.law.Headroom.On && c.modeOf(cg) == telemetry.Enforce && cg.held == ""
 }

@@ -68,3 +68,26 @@ func TestObservingWakesForNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestALimitThatIsMetIsNoticedBeforeTheTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newSim(sim.Config{})
+		h.Cgroup("/app", sim.Limits{Max: memcg.LimitOf(64 * mib)})
+		var met time.Time
+		tr, _ := run(t, h, telemetry.Enforce, "interval: 1m\n"+headroomApp, func(context.CancelFunc) {
+			pass(h, time.Second)
+			h.Start("/app", sim.Stream{Rate: 256 * mib})
+			pass(h, time.Second)
+			met = time.Now()
+		})
+		early := 0
+		for _, r := range tr.of("/app") {
+			if r.Tick > 1 && !r.Time.After(met) {
+				early++
+			}
+		}
+		if early == 0 {
+			t.Error("the next look was a minute away, and the limit did not bring it forward")
+		}
+	})
+}

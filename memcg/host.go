@@ -12,8 +12,20 @@ type HostSample struct {
 	SwapFree     Field
 	Swap         SwapClass // the kind of the device that is used first
 
+	// LRUGen is the bits of /sys/kernel/mm/lru_gen/enabled: 0 means that the
+	// multi-gen LRU is built in and switched off, Unsupported that it is not
+	// built in. Bit 0 is the LRU itself.
+	LRUGen Field
+
 	Pressure Pressure // /proc/pressure/memory
 	Nodes    []Node   // online nodes, in ascending id
+}
+
+// ClassicLRU reports whether the host is known to run the classic LRU with its
+// active and inactive lists.
+func (h *HostSample) ClassicLRU() bool {
+	bits, ok := h.LRUGen.Get()
+	return ok && bits&1 == 0 || h.LRUGen.State() == Unsupported
 }
 
 // Node is what sysfs says of one online node.

@@ -40,6 +40,9 @@ func (r *Record) Describe() string {
 	default:
 		fmt.Fprintf(&b, "would reclaim %s", Bytes(r.Want))
 	}
+	if r.OlderThan > 0 && r.Want > 0 {
+		fmt.Fprintf(&b, " not used for %s", r.OlderThan)
+	}
 	if v, ok := r.Swappiness.Get(); ok && r.Want > 0 {
 		if v == memcg.SwappinessMax {
 			b.WriteString(" of anon only")

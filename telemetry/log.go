@@ -51,6 +51,9 @@ func (l DecisionLog) Record(r *Record) {
 		Str("swappiness", r.Swappiness.String()).
 		Uint64("floor", r.Floor).
 		Bool("acted", r.Acted)
+	if r.OlderThan > 0 {
+		e.Int64("older_than_ms", r.OlderThan.Milliseconds())
+	}
 	if r.Clipped != "" {
 		e.Str("clipped", r.Clipped)
 	}
@@ -90,7 +93,7 @@ type outcome struct{ *memcg.Outcome }
 // took.
 func (o outcome) MarshalZerologObject(e *zerolog.Event) {
 	e.Uint64("requested", o.Request.Bytes).Uint64("asked", o.Asked).Int("writes", o.Writes).
-		Int64("took_us", o.Took.Microseconds())
+		Str("via", o.Via).Int64("took_us", o.Took.Microseconds())
 	for _, f := range []struct {
 		name  string
 		field memcg.Field

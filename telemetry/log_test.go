@@ -23,7 +23,7 @@ func TestDecisionLogLine(t *testing.T) {
 		File: memcg.Absent(memcg.Unsupported), Swap: memcg.Value(1), RefaultAnon: memcg.Value(2), RefaultFile: memcg.Field{},
 		Stall: memcg.Value(3), Elapsed: time.Second, Want: 8192, Swappiness: memcg.SwappinessOf(0), Floor: 1024, Acted: true,
 		Because: []memcg.Term{{Name: "pressure", Value: 0.5, Unit: "%", Known: true}, {Name: "cost", Unit: "us/s"}},
-		Done:    &memcg.Outcome{Request: memcg.Reclaim{Bytes: 8192}, Asked: 4096, Writes: 1, Reclaimed: memcg.Value(4096), Took: time.Millisecond},
+		Done:    &memcg.Outcome{Request: memcg.Reclaim{Bytes: 8192}, Asked: 4096, Writes: 1, Via: memcg.ViaReclaim, Reclaimed: memcg.Value(4096), Took: time.Millisecond},
 	}
 	DecisionLog{zerolog.New(&out)}.Record(&r)
 	var got map[string]any
@@ -40,7 +40,7 @@ func TestDecisionLogLine(t *testing.T) {
 			map[string]any{"name": "cost", "value": nil, "unit": "us/s"},
 		},
 		"outcome": map[string]any{
-			"requested": 8192.0, "asked": 4096.0, "writes": 1.0, "took_us": 1000.0,
+			"requested": 8192.0, "via": "memory.reclaim", "asked": 4096.0, "writes": 1.0, "took_us": 1000.0,
 			"reclaimed": 4096.0, "shrunk": nil, "swapout": nil, "demoted": nil,
 		},
 		"absent": map[string]any{"file": "unsupported", "refault_file": "missing"},

@@ -42,9 +42,10 @@ type Record struct {
 
 	Want       uint64 // bytes the law asked for, after its own bounds
 	Swappiness memcg.Swappiness
-	Floor      uint64       // bytes below which nothing is asked
-	Because    []memcg.Term // the figures that decided, in order
-	Clipped    string       // the bound that clipped Want, "" if none
+	OlderThan  time.Duration // only memory not used for so long; 0: any
+	Floor      uint64        // bytes below which nothing is asked
+	Because    []memcg.Term  // the figures that decided, in order
+	Clipped    string        // the bound that clipped Want, "" if none
 
 	// Acted tells that a request was handed to the kernel. Held says why not,
 	// when something was wanted: observe mode, a request still in flight, a

@@ -1,0 +1,117 @@
+package controller
+
+import (
+	"errors"
+	"time"
+
+	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
+	"github.com/memagent/memagent/workingset"
+)
+
+const (
+	// agingsPerAge is how often a list is aged within the age from which
+	// memory counts as cold. The kernel keeps four generations and never
+	// evicts from the two youngest: with two agings in that time, what was not
+	// used for it is in the third.
+	agingsPerAge = 2
+	// agingSpan is how many times the mean time that evicted pages stay out
+	// must pass between two agings: while pages come back, four generations
+	// must span the interval at which they are used, or hot and cold look
+	// alike. A third of it in each leaves one generation for what is colder.
+	agingSpan = 1.0 / 3
+	// agingMost is the longest time between two agings, 10 minutes: past that
+	// the kernel's own aging tells as much.
+	agingMost = 10 * time.Minute
+	// agingShare is the part of one CPU's time that aging may take over all
+	// cgroups, 1 %: it walks the page tables of every process of a cgroup.
+	agingShare = 0.01
+)
+
+// ager paces aging over all cgroups.
+type ager struct {
+	wants  []memcg.ID // cgroups that want aging in this tick
+	resume time.Time  // aging is paid for from then on
+}
+
+// WantsAges reports whether a policy can use the ages of a cgroup's memory.
+func (c *Core) WantsAges(id memcg.ID) bool {
+	cg, ok := c.cgroups[id]
+	return ok && !c.noAges && cg.law.Law == workingset.Memagent && cg.law.Squeeze.IdleAge > 0
+}
+
+// ages returns what an observation tells of ages, nil if nothing. That a host
+// tells none is said once; it is normal.
+func (c *Core) ages(ob Observation) *workingset.Generations {
+	switch {
+	case errors.Is(ob.AgesErr, memcg.ErrGone):
+		return nil
+	case ob.AgesErr != nil:
+		c.notify.Warn("ages", ob.AgesErr, "the age of memory is not known; squeezing in steps instead")
+		return nil
+	case len(ob.Ages) == 0:
+		return nil
+	}
+	c.gens.List = ob.Ages
+	return &c.gens
+}
+
+// youngest returns the least age of a list's youngest generation: the time
+// since the cgroup was last aged, by anyone.
+func youngest(gens []memcg.Generation) time.Duration {
+	least := gens[0].Age
+	for _, g := range gens[1:] {
+		least = min(least, g.Age)
+	}
+	return least
+}
+
+// considerAging notes that a cgroup should be aged, so that what is not used
+// shows. Cgroups that are only observed are not: aging is a write.
+func (c *Core) considerAging(now time.Time, cg *cgroup, s *workingset.Signals, r *telemetry.Record) {
+	if r.Mode != telemetry.Enforce || cg.held != "" || !cg.law.Squeeze.On || r.Want > 0 || now.Before(c.ager.resume) {
+		return
+	}
+	if _, busy := c.inFlight[cg.id]; busy {
+		return
+	}
+	every := cg.law.Squeeze.IdleAge / agingsPerAge
+	for _, side := range []*workingset.Side{&s.Anon, &s.File} {
+		out, known := side.TimeOut.Get()
+		if rate, ok := side.Refaults.Get(); known && ok && rate > 0 {
+			every = max(every, time.Duration(min(out*agingSpan, agingMost.Seconds())*float64(time.Second)))
+		}
+	}
+	if cg.generation >= min(every, agingMost) {
+		c.ager.wants = append(c.ager.wants, cg.id)
+	}
+}
+
+// handOutAging gives workers that are left over to aging, one cgroup at a time.
+func (c *Core) handOutAging(slots int) {
+	if slots <= 0 || len(c.ager.wants) == 0 {
+		return
+	}
+	id := c.ager.wants[int(c.tick%uint64(len(c.ager.wants)))]
+	c.inFlight[id] = 0
+	c.ager.resume = never // until its cost is known
+	c.requests = append(c.requests, Request{Reclaim: memcg.Reclaim{Cgroup: id}, Age: true})
+}
+
+// never is a time that does not come.
+var never = time.Unix(1<<62, 0)
+
+// aged books the cost of an aging: as long as it took, a hundred times that
+// passes before the next, whichever cgroup it is for.
+func (c *Core) aged(now time.Time, d Result) {
+	id := d.Reclaim.Cgroup
+	delete(c.inFlight, id)
+	c.ager.resume = now.Add(time.Duration(float64(d.Took) / agingShare))
+	if d.Err == nil || errors.Is(d.Err, memcg.ErrGone) || errors.Is(d.Err, memcg.ErrPartial) {
+		return
+	}
+	if errors.Is(d.Err, memcg.ErrUnsupported) || errors.Is(d.Err, memcg.ErrDenied) {
+		c.noAges = true
+	}
+	c.notify.Warn("aging", d.Err, "memory cannot be aged here")
+}
