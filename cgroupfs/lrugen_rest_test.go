@@ -105,7 +105,9 @@ func TestAReadingAllocatesNoMoreThanAWalkForAnyNumberOfCgroups(t *testing.T) {
 		walk()
 		return testing.AllocsPerRun(10, read) - testing.AllocsPerRun(10, walk)
 	}
-	if few, many := allocs(10), allocs(300); many > few+1 {
+	// The walker comes from a pool that may have lost it, with all its buffers.
+	const pooled = 25
+	if few, many := allocs(10), allocs(300); many > few+pooled {
 		t.Errorf("%v allocations beyond the walk for 10 cgroups, %v for 300", few, many)
 	}
 }
