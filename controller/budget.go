@@ -24,10 +24,10 @@ type budget struct {
 	at       time.Time
 }
 
+// newBudget returns a budget that is empty at first: a restart buys nothing, so
+// the rate holds across any number of them without a file to remember it by.
 func newBudget(bytesPerSecond uint64, now time.Time) budget {
-	b := budget{limited: true, rate: float64(bytesPerSecond), at: now}
-	b.credit = b.full()
-	return b
+	return budget{limited: true, rate: float64(bytesPerSecond), at: now}
 }
 
 func (b *budget) full() float64 { return b.rate * budgetWindow.Seconds() }

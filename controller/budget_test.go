@@ -50,3 +50,17 @@ func TestOverAnyTimeABudgetHolds(t *testing.T) {
 		}
 	})
 }
+
+func TestRestartsBuyNothing(t *testing.T) {
+	now := time.Unix(0, 0)
+	var got uint64
+	for range 100 {
+		b := newBudget(1000, now)
+		now = now.Add(100 * time.Millisecond)
+		left, _ := b.left(now)
+		got += left
+	}
+	if got > 10_000 {
+		t.Errorf("%d bytes in 10 s of restarts, the rate allows 10000", got)
+	}
+}
