@@ -8,7 +8,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # Static binaries: bin/memlab is also the init of its guests.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: all build run test unit lint lab matrix bench fuzz clean help
+.PHONY: all build run test unit lint lab conform matrix bench fuzz clean help
 
 all: build
 
@@ -21,7 +21,7 @@ build: ## build bin/memagent and bin/memlab
 run: build ## watch this host, or a demonstration in a guest where the host has no cgroup v2 memory
 	@scripts/demo
 
-test: lint unit lab ## unit tests, lint and the lab scenarios on kernel $(KERNEL)
+test: lint unit conform lab ## unit tests, lint and the lab on kernel $(KERNEL)
 
 unit: ## unit tests with the race detector
 	@scripts/need gcc:gcc
@@ -33,6 +33,11 @@ lint: ## gofmt, go vet and staticcheck
 lab: build ## each lab scenario once, in its short form, on kernel $(KERNEL)
 	bin/memlab setup --kernel $(KERNEL)
 	bin/memlab suite --short --kernel $(KERNEL)
+
+conform: build ## the real host against the simulated host's own suite, in a guest on kernel $(KERNEL)
+	bin/memlab setup --kernel $(KERNEL)
+	CGO_ENABLED=0 $(GO) test -c -o bin/cgroupfs.test ./cgroupfs
+	bin/memlab exec --kernel $(KERNEL) -- bin/cgroupfs.test -test.v -test.run Kernel -guest
 
 matrix: build ## every scenario on kernels 6.1, 6.12 and the latest, medians of $(RUNS) runs
 	bin/memlab setup

@@ -36,6 +36,7 @@ const rooms = `
 const testsMay = `
 	sim        < controller workingset
 	controller < sim
+	cgroupfs   < sim
 `
 
 // bans are packages that only some rooms may use, each with its reason.

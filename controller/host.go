@@ -33,7 +33,9 @@ type Host interface {
 	// policies that need none go on without.
 	Generations(id memcg.ID, dst []memcg.Generation) ([]memcg.Generation, error)
 	// Reclaim asks for memory and blocks until the request is done, cut short
-	// by ctx or over its deadline. It judges the outcome by counters.
+	// by ctx or over its deadline. It judges the outcome by counters. A request
+	// that leaves nothing to do, of less than a page or at its floor, writes
+	// nothing; the error, if any, says so.
 	Reclaim(ctx context.Context, r memcg.Reclaim) memcg.Outcome
 	// Age starts a new generation on every list of a cgroup and of all below
 	// it. It blocks for took, time that the kernel spends on page tables: who
