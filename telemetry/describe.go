@@ -55,6 +55,9 @@ func (r *Record) Describe() string {
 		if r.Clipped != "" {
 			fmt.Fprintf(&b, ", clipped by %s", r.Clipped)
 		}
+		if r.Want == 0 {
+			r.describeAbsent(&b)
+		}
 		b.WriteString(")")
 	}
 	if r.Held != "" && r.Want > 0 {
@@ -65,6 +68,28 @@ func (r *Record) Describe() string {
 		b.WriteString(DescribeOutcome(r.Done))
 	}
 	return b.String()
+}
+
+// describeAbsent names the figures that a decision to do nothing lacked, the
+// first few of them.
+func (r *Record) describeAbsent(b *strings.Builder) {
+	const most = 3
+	n := 0
+	for _, t := range r.Because {
+		if t.Known {
+			continue
+		}
+		switch n++; {
+		case n == 1:
+			b.WriteString(": no ")
+		case n <= most:
+			b.WriteString(", ")
+		default:
+			b.WriteString(" and more")
+			return
+		}
+		b.WriteString(t.Name)
+	}
 }
 
 func (r *Record) refaults() (uint64, bool) {

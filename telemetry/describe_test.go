@@ -46,6 +46,15 @@ func TestDescribe(t *testing.T) {
 			},
 			"idle at an unknown size (unsupported): leave it alone (squeeze-tmo)",
 		},
+		"what was lacking is named": {
+			func(r *Record) {
+				r.Rule = "missing-counters"
+				for _, name := range []string{"pgsteal", "anon", "file", "inactive_file"} {
+					r.Because = append(r.Because, memcg.Term{Name: name})
+				}
+			},
+			"idle at 512 MiB, 20 refaults/s, stalled 0.05%: leave it alone (missing-counters: no pgsteal, anon, file and more)",
+		},
 		"a first sample has no rates": {
 			func(r *Record) { r.Elapsed = 0 },
 			"idle at 512 MiB: leave it alone (squeeze-tmo)",
