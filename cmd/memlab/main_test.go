@@ -37,7 +37,7 @@ func TestWrongUseSaysWhatIsRight(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"a scenario nobody knows", []string{"run", "squash"}, "there are: observe, squeeze"},
+		{"a scenario nobody knows", []string{"run", "squash"}, "there are: file-thrash, "},
 		{"no scenario", []string{"run"}, "accepts 1 arg"},
 		{"a state the agent has not", []string{"run", "squeeze", "--agent", "maybe"}, "off, on or both"},
 		{"a law nobody knows", []string{"run", "squeeze", "--law", "murphy"}, "memagent, senpai, tmo"},

@@ -8,6 +8,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/memagent/memagent/lab/result"
+	"github.com/memagent/memagent/lab/scenario"
 )
 
 // starvedNote is the share of waiting for the host from which a report says that times are off.
@@ -37,6 +38,9 @@ func report(w io.Writer, res result.Result) {
 		for _, d := range r.Differences {
 			fmt.Fprintf(w, "changed with the agent %s: %s\n", r.Agent, d)
 		}
+	}
+	if s, err := scenario.Find(res.Scenario); err == nil && s.Table != nil {
+		fmt.Fprint(w, s.Table(res.Runs))
 	}
 	checks(w, res.Checks)
 }

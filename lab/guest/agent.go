@@ -42,7 +42,7 @@ type Agent struct {
 
 	mu        sync.Mutex
 	log       [][]byte // last lines of its output
-	latest    map[string]Decision
+	decisions map[string][]Decision
 	reclaimed map[string]uint64 // bytes
 	summary   *Summary
 	err       error // valid once ended is closed
@@ -62,7 +62,7 @@ func StartAgent(config, mode string) (*Agent, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	a := &Agent{stderr: &tail{}, ended: make(chan struct{}), latest: map[string]Decision{}, reclaimed: map[string]uint64{}}
+	a := &Agent{stderr: &tail{}, ended: make(chan struct{}), decisions: map[string][]Decision{}, reclaimed: map[string]uint64{}}
 	a.cmd = exec.Command(AgentPath, "run", "-c", agentConfig, mode, "--log", "json")
 	a.cmd.Dir = "/"
 	a.cmd.SysProcAttr = attr
@@ -103,7 +103,8 @@ func (a *Agent) take(line []byte) {
 	}
 	d, s := ParseAgentLine(line)
 	if d != nil {
-		a.latest[d.Cgroup] = *d
+		d.Heard = time.Now()
+		a.decisions[d.Cgroup] = append(a.decisions[d.Cgroup], *d)
 		if d.Outcome != nil && d.Outcome.Reclaimed != nil {
 			a.reclaimed[d.Cgroup] += *d.Outcome.Reclaimed
 		}
@@ -118,7 +119,17 @@ func (a *Agent) take(line []byte) {
 func (a *Agent) Latest(cgroup string) (d Decision, reclaimed uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.latest[cgroup], a.reclaimed[cgroup]
+	if all := a.decisions[cgroup]; len(all) > 0 {
+		d = all[len(all)-1]
+	}
+	return d, a.reclaimed[cgroup]
+}
+
+// Decisions are all of the agent's decisions about a cgroup so far, in order.
+func (a *Agent) Decisions(cgroup string) []Decision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]Decision(nil), a.decisions[cgroup]...)
 }
 
 // Alive returns an error when the agent has ended by itself.

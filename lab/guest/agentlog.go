@@ -1,22 +1,36 @@
 package guest
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Decision is what the agent says about one cgroup in one tick. Only what the lab shows is read;
 // anything else in the line is left alone.
 type Decision struct {
-	Tick    int64  `json:"tick"`
-	Cgroup  string `json:"cgroup"`
-	Policy  string `json:"policy"`
-	Mode    string `json:"mode"`
-	Law     string `json:"law"`
-	Verdict string `json:"verdict"`
-	Acted   bool   `json:"acted"`
-	Text    string `json:"text"`
+	// Heard is when the lab read the line, a moment after the agent decided.
+	Heard   time.Time `json:"-"`
+	Tick    int64     `json:"tick"`
+	Cgroup  string    `json:"cgroup"`
+	Policy  string    `json:"policy"`
+	Mode    string    `json:"mode"`
+	Law     string    `json:"law"`
+	Verdict string    `json:"verdict"`
+	Rule    string    `json:"rule"`
+	// Want is what the agent asked for, in bytes, with Swappiness; Held says why it did not ask.
+	Want       uint64 `json:"want"`
+	Swappiness string `json:"swappiness"`
+	Held       string `json:"held"`
+	Acted      bool   `json:"acted"`
+	Text       string `json:"text"`
 	// Outcome is what came of an earlier request, when it came in this tick.
 	Outcome *struct {
 		// Reclaimed is in bytes; nil when it could not be measured.
 		Reclaimed *uint64 `json:"reclaimed"`
+		// SwapOut is the part of it that went to swap, in bytes; nil likewise.
+		SwapOut *uint64 `json:"swapout"`
+		// TookUS is how long the request took, in microseconds.
+		TookUS int64 `json:"took_us"`
 	} `json:"outcome,omitempty"`
 }
 

@@ -27,7 +27,8 @@ type Proc struct {
 
 	mu     sync.Mutex
 	passes []float64 // milliseconds
-	err    error     // valid once ended is closed
+	begun  []time.Time
+	err    error // valid once ended is closed
 }
 
 // Start starts a workload in the cgroup.
@@ -111,6 +112,7 @@ func (p *Proc) follow(out io.Reader) {
 		case workload.Pass:
 			p.mu.Lock()
 			p.passes = append(p.passes, e.MS)
+			p.begun = append(p.begun, time.Now().Add(-time.Duration(e.MS*float64(time.Millisecond))))
 			p.mu.Unlock()
 		}
 	}
@@ -122,6 +124,13 @@ func (p *Proc) Passes(from int) []float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]float64{}, p.passes[min(from, len(p.passes)):]...)
+}
+
+// Begun is when the passes so far began, from the given one on.
+func (p *Proc) Begun(from int) []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]time.Time{}, p.begun[min(from, len(p.begun)):]...)
 }
 
 // Count is the number of passes so far.
@@ -138,6 +147,19 @@ func (p *Proc) Alive() error {
 		return fmt.Errorf("%s ended early: %v: %s", p.what, p.err, p.stderr)
 	default:
 		return nil
+	}
+}
+
+// Ended says whether the workload has ended, and returns an error when that was not by success.
+func (p *Proc) Ended() (bool, error) {
+	select {
+	case <-p.ended:
+		if p.err != nil {
+			return true, fmt.Errorf("%s: %w: %s", p.what, p.err, p.stderr)
+		}
+		return true, nil
+	default:
+		return false, nil
 	}
 }
 

@@ -35,6 +35,8 @@ type Run struct {
 	Nodes map[string]Node `json:"nodes"`
 	// PassMS are the times of the workload's passes in milliseconds.
 	PassMS []float64 `json:"pass_ms"`
+	// PassAtMS is when those passes began, in milliseconds since the measured part began.
+	PassAtMS []float64 `json:"pass_at_ms,omitempty"`
 	// ElapsedMS is the measured part of the run, in guest milliseconds.
 	ElapsedMS  int64       `json:"elapsed_ms"`
 	AgentStats *AgentStats `json:"agent_stats,omitempty"`
@@ -111,8 +113,10 @@ type Point struct {
 	File    uint64 `json:"file"`
 	Swap    uint64 `json:"swap"`
 	// Refaults and PSISomeUS count from the beginning of the measured part.
-	Refaults  uint64 `json:"refaults"`
-	PSISomeUS uint64 `json:"psi_some_us"`
+	// RefaultFile is the file part of Refaults.
+	Refaults    uint64 `json:"refaults"`
+	RefaultFile uint64 `json:"refault_file"`
+	PSISomeUS   uint64 `json:"psi_some_us"`
 }
 
 // Resident is what the cgroup's own memory takes, in bytes.
@@ -155,6 +159,17 @@ func Failed(checks []Check) int {
 	n := 0
 	for _, c := range checks {
 		if !c.OK && c.Skipped == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Skipped is the number of checks that could not be made.
+func Skipped(checks []Check) int {
+	n := 0
+	for _, c := range checks {
+		if c.Skipped != "" {
 			n++
 		}
 	}

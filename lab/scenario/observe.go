@@ -28,6 +28,7 @@ var observe = Scenario{
 	About:    "in observe mode nothing is written, at rest and under pressure",
 	Law:      squeezeLaw,
 	Topology: "quad",
+	Suite:    true,
 	Files:    []disk.File{{Name: "rest", Size: observeFile}, {Name: "busy", Size: observeFile}},
 	Within: func(short bool) time.Duration {
 		return 2*observeTime(short) + 2*setUpWithin

@@ -27,6 +27,9 @@ type Scenario struct {
 	Files []disk.File
 	// BytesPerSecond and IOPS limit the disk; 0 does not.
 	BytesPerSecond, IOPS int64
+	// Suite says that the scenario holds with the agent as it is, and belongs to what must stay
+	// so. The others are experiments whose checks do not all hold yet.
+	Suite bool
 	// Within is how long a guest may take from its hello to the end.
 	Within func(short bool) time.Duration
 	// Run sets up and measures, in the guest.
@@ -34,15 +37,28 @@ type Scenario struct {
 	// Checks judges all runs, on the host. A check that needs runs that are not there is skipped
 	// with the reason.
 	Checks func(runs []result.Run) []result.Check
+	// Table is what is worth a look beside the checks, for people; nil where they say it all.
+	Table func(runs []result.Run) string
 }
 
 // all are the scenarios there are.
-var all = []Scenario{squeeze, observe}
+var all = []Scenario{squeeze, observe, fileThrash, stream, memoryQoS, swappiness, hotCold, zipf}
 
 // All returns the scenarios, sorted by name.
 func All() []Scenario {
 	out := append([]Scenario(nil), all...)
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+// Suite returns the scenarios whose checks are to hold, sorted by name.
+func Suite() []Scenario {
+	var out []Scenario
+	for _, s := range All() {
+		if s.Suite {
+			out = append(out, s)
+		}
+	}
 	return out
 }
 

@@ -33,6 +33,7 @@ var squeeze = Scenario{
 	About:    "no limit, much cold memory: what stays is what is used, and nobody waits",
 	Law:      squeezeLaw,
 	Topology: "quad",
+	Suite:    true,
 	Files:    []disk.File{{Name: "cold", Size: squeezeColdFile}},
 	Within: func(short bool) time.Duration {
 		return squeezeTime(short) + squeezeSettle + 2*setUpWithin

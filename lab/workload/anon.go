@@ -25,6 +25,7 @@ func runAnon(args []string, r *reporter) error {
 	fs.Var(&bytes, "size", "memory to allocate")
 	fs.Var(&window, "window", "part of the memory a pass touches, moving on by itself each time; 0 is all of it")
 	every := fs.Duration("every", 0, "time from one pass to the next; 0 leaves the memory alone")
+	passes := fs.Int("passes", 0, "number of passes, after which the memory is left alone; 0 goes on until SIGTERM")
 	node := fs.Int("node", -1, "NUMA node the memory must come from; -1 leaves it to the kernel")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -39,15 +40,10 @@ func runAnon(args []string, r *reporter) error {
 			return err
 		}
 	}
-	mem, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	mem, err := allocate(int64(bytes))
 	if err != nil {
-		return fmt.Errorf("mapping %s: %w", bytes.String(), err)
+		return err
 	}
-	// Page counts stay exact without huge pages. A kernel that has none answers EINVAL.
-	if err := unix.Madvise(mem, unix.MADV_NOHUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("madvise: %w", err)
-	}
-	scramble(mem, uint64(time.Now().UnixNano()))
 	r.ready(int64(bytes))
 	if *every <= 0 {
 		select {} // SIGTERM ends it
@@ -57,7 +53,7 @@ func runAnon(args []string, r *reporter) error {
 		part = len(mem)
 	}
 	var sum uint64
-	for at := 0; ; at = (at + part) % len(mem) {
+	for at := 0; *passes == 0 || r.n < *passes; at = (at + part) % len(mem) {
 		start := time.Now()
 		sum += touch(mem[at:min(at+part, len(mem))])
 		r.pass(time.Since(start), int64(part))
@@ -67,6 +63,21 @@ func runAnon(args []string, r *reporter) error {
 		keep(sum)
 		pace(start, *every)
 	}
+	select {} // SIGTERM ends it
+}
+
+// allocate maps memory and fills it with bytes that do not compress.
+func allocate(bytes int64) ([]byte, error) {
+	mem, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %d bytes: %w", bytes, err)
+	}
+	// Page counts stay exact without huge pages. A kernel that has none answers EINVAL.
+	if err := unix.Madvise(mem, unix.MADV_NOHUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) {
+		return nil, fmt.Errorf("madvise: %w", err)
+	}
+	scramble(mem, uint64(time.Now().UnixNano()))
+	return mem, nil
 }
 
 // bind makes the calling thread's memory come from one node.

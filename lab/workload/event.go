@@ -67,13 +67,15 @@ type kind struct {
 }
 
 var kinds = map[string]kind{
-	"anon":  {"anonymous memory, cold or re-touched", runAnon},
-	"file":  {"a file, read or mapped, in passes", runFile},
-	"churn": {"cgroups that come and go", runChurn},
+	"anon":    {"anonymous memory, cold or re-touched", runAnon},
+	"file":    {"a file, read or mapped, in passes", runFile},
+	"hotcold": {"a hot set that is abandoned for another, beside cold memory", runHotCold},
+	"zipf":    {"memory that is read at random, some of it far more often", runZipf},
+	"churn":   {"cgroups that come and go", runChurn},
 }
 
 // ErrUsage is returned for arguments that make no sense.
-var ErrUsage = errors.New("usage: workload anon|file|churn [flags]")
+var ErrUsage = errors.New("usage: workload anon|file|hotcold|zipf|churn [flags]")
 
 // Run runs the workload that args name, reporting to w.
 func Run(args []string, w io.Writer) error {

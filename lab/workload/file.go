@@ -22,6 +22,9 @@ func runFile(args []string, r *reporter) error {
 	mapped := fs.Bool("mmap", false, "map the file and touch its pages instead of reading it")
 	loops := fs.Int("loops", 1, "number of passes; 0 goes on until SIGTERM")
 	every := fs.Duration("every", 0, "time from one pass to the next; 0 does not wait")
+	rate := size(0)
+	fs.Var(&rate, "rate", "how much is read in a second; 0 is as much as can be")
+	linger := fs.Bool("linger", false, "stay after the last pass, until SIGTERM")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -44,8 +47,11 @@ func runFile(args []string, r *reporter) error {
 		}
 		n = int64(length)
 	}
-	pass := func() error { return readOnce(f, n) }
+	pass := func() error { return readOnce(f, n, int64(rate)) }
 	if *mapped {
+		if rate > 0 {
+			return errors.New("--rate is for files that are read, not mapped")
+		}
 		mem, err := unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
 			return fmt.Errorf("mapping %s: %w", *path, err)
@@ -66,16 +72,24 @@ func runFile(args []string, r *reporter) error {
 			pace(start, *every)
 		}
 	}
+	if *linger {
+		select {}
+	}
 	return nil
 }
 
-func readOnce(f *os.File, n int64) error {
+// readOnce reads n bytes, at most rate of them a second unless rate is 0.
+func readOnce(f *os.File, n, rate int64) error {
 	buf := make([]byte, readBuffer)
+	start := time.Now()
 	for at := int64(0); at < n; {
 		got, err := f.ReadAt(buf[:min(readBuffer, n-at)], at)
 		at += int64(got)
 		if err != nil && !(errors.Is(err, io.EOF) && at >= n) {
 			return fmt.Errorf("reading %s at %d: %w", f.Name(), at, err)
+		}
+		if rate > 0 {
+			pace(start, time.Duration(float64(at)/float64(rate)*float64(time.Second)))
 		}
 	}
 	return nil

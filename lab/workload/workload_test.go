@@ -38,6 +38,7 @@ func TestAFileIsReadInPasses(t *testing.T) {
 		{"all of it with read(2)", nil, readBuffer + 4096},
 		{"a part of it", []string{"--size", "8KiB"}, 8192},
 		{"mapped", []string{"--mmap"}, readBuffer + 4096},
+		{"at a rate", []string{"--rate", "1GiB"}, readBuffer + 4096},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -83,6 +84,11 @@ func TestRunRefuses(t *testing.T) {
 		{"no file", []string{"file"}, "--path is missing"},
 		{"a file that is not there", []string{"file", "--path", "/nowhere/at/all"}, "/nowhere/at/all"},
 		{"more of a file than there is", []string{"file", "--path", "/proc/version", "--size", "1GiB"}, "fewer than"},
+		{"a mapped file at a rate", []string{"file", "--path", "/proc/self/exe", "--mmap", "--rate", "1MiB"}, "--rate is for files"},
+		{"no cold memory", []string{"hotcold", "--cold", "0"}, "more than 0"},
+		{"a window larger than what it is in", []string{"hotcold", "--cold", "1MiB"}, "no more than the cold"},
+		{"less than a page", []string{"zipf", "--size", "1KiB"}, "at least a page"},
+		{"a parameter that is none", []string{"zipf", "--s", "NaN"}, "at least 0"},
 		{"cgroups without a place", []string{"churn"}, "--parent is missing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

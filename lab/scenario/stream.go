@@ -1,0 +1,34 @@
+package scenario
+
+import "github.com/memagent/memagent/lab/result"
+
+// The stream scenario: a file that cannot fit whatever is done is read beside idle anon. Kernels
+// swap all of that anon for it, and gain nothing.
+const (
+	streamSwapped = 0.037 // of the idle anon, what the seed's patch swapped in its own stream
+	streamPass    = 1.05  // of off's pass time
+)
+
+var stream = idleAnon{
+	name:  "stream",
+	about: "a file that never fits is read beside idle anon, which stays",
+	file:  350 * mib,
+	short: 8,
+	long:  20,
+	// The stream may cost no anon; without one the policy may do as it sees fit.
+	swappiness: "{auto: {base: 60, min: 0, max: 200}}",
+	// What a disk of 200 MB/s brings between two of the agent's quickest looks, 50 ms apart, and
+	// a third to spare.
+	headroom: "8%",
+	checks:   checkStream,
+}.scenario()
+
+func checkStream(runs []result.Run) []result.Check {
+	swapped := func(r result.Run) float64 { return float64(r.Counters.SwapOut) * page / idleSize }
+	// The first pass reads into empty memory.
+	pass := func(r result.Run) float64 { return result.Median(r.PassMS[min(1, len(r.PassMS)):]) }
+	return []result.Check{
+		most("idle anon swapped out", runs, swapped, streamSwapped, "of it, by all swap-outs"),
+		share("pass time", runs, pass, streamPass, "ms"),
+	}
+}
