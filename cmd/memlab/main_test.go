@@ -24,7 +24,7 @@ func TestListNamesWhatThereIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"squeeze", "observe", "quad", "memoryless", "cpuless", "6.12", "latest", "not fetched yet"} {
+	for _, want := range []string{"squeeze", "observe", "quad", "memoryless", "cpuless", "6.12", "latest", "not fetched yet", "not in the suite"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in:\n%s", want, out)
 		}

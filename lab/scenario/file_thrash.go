@@ -31,6 +31,7 @@ const (
 var fileThrash = idleAnon{
 	name:       "file-thrash",
 	about:      "a file that is read in a loop would fit if idle anon made room, and it does",
+	topology:   oneNode,
 	file:       80 * mib,
 	short:      16,
 	long:       40,

@@ -44,7 +44,7 @@ var hotCold = Scenario{
 	Name:     "hot-cold",
 	About:    "a hot set is abandoned for another, beside cold memory, under a limit: nobody waits for reclaim",
 	Law:      "memagent",
-	Topology: "quad",
+	Topology: oneNode,
 	Within: func(short bool) time.Duration {
 		return time.Duration(hotColdPasses(short))*hotColdLoop + hotColdSettle + abandonedWithin + 3*setUpWithin
 	},

@@ -33,7 +33,7 @@ var memoryQoS = Scenario{
 	Name:     "memoryqos",
 	About:    "cache grows to a foreign memory.high: no throttling, and the value is left alone",
 	Law:      "memagent",
-	Topology: "quad",
+	Topology: oneNode,
 	Files:    []disk.File{{Name: "file", Size: qosFile}},
 	Within:   func(short bool) time.Duration { return time.Duration(qosPasses(short))*idlePass + 2*setUpWithin },
 	Run:      runMemoryQoS,

@@ -26,6 +26,18 @@ func TestEveryScenarioIsWhole(t *testing.T) {
 	}
 }
 
+func TestTheSuiteIsPartOfAll(t *testing.T) {
+	suite := Suite()
+	if len(suite) == 0 {
+		t.Error("nothing is to hold")
+	}
+	for _, s := range suite {
+		if found, err := Find(s.Name); err != nil || !found.Suite {
+			t.Errorf("%s: found %t, %v", s.Name, found.Suite, err)
+		}
+	}
+}
+
 func TestFindNamesTheScenariosThereAre(t *testing.T) {
 	_, err := Find("squash")
 	if err == nil || !strings.Contains(err.Error(), "squeeze") {

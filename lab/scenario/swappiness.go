@@ -39,7 +39,7 @@ var swappiness = Scenario{
 	Name:     "swappiness",
 	About:    "twin cgroups with a swappiness of 0 and 180: one never swaps, the other swaps first",
 	Law:      "memagent",
-	Topology: "quad",
+	Topology: oneNode,
 	Files: []disk.File{
 		{Name: "zero-hot", Size: twinHot}, {Name: "zero-new", Size: twinNew},
 		{Name: "high-hot", Size: twinHot}, {Name: "high-new", Size: twinNew},
