@@ -37,7 +37,7 @@ lab: build ## each lab scenario once, in its short form, on kernel $(KERNEL)
 conform: build ## the real host against the simulated host's own suite, in a guest on kernel $(KERNEL)
 	bin/memlab setup --kernel $(KERNEL)
 	CGO_ENABLED=0 $(GO) test -c -o bin/cgroupfs.test ./cgroupfs
-	bin/memlab exec --kernel $(KERNEL) -- bin/cgroupfs.test -test.v -test.run Kernel -guest
+	bin/memlab exec --kernel $(KERNEL) -- bin/cgroupfs.test -test.v -test.run ConformsOnARealKernel -guest
 
 matrix: build ## every scenario on kernels 6.1, 6.12 and the latest, medians of $(RUNS) runs
 	bin/memlab setup

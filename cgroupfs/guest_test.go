@@ -10,7 +10,7 @@ import (
 )
 
 // guest is set where this test binary runs in a guest of the lab, where a real
-// kernel may be written to: memlab exec -- ./cgroupfs.test -test.run Kernel -guest.
+// kernel may be written to: memlab exec -- ./cgroupfs.test -test.run ConformsOnARealKernel -guest.
 var guest = flag.Bool("guest", false, "run the tests that need a kernel of their own; only in a guest of the lab")
 
 // needGuest skips a test that writes to a real cgroup tree.

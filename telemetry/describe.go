@@ -55,7 +55,7 @@ func (r *Record) Describe() string {
 		if r.Clipped != "" {
 			fmt.Fprintf(&b, ", clipped by %s", r.Clipped)
 		}
-		if r.Want == 0 {
+		if r.Verdict == "unknown" {
 			r.describeAbsent(&b)
 		}
 		b.WriteString(")")
@@ -70,8 +70,8 @@ func (r *Record) Describe() string {
 	return b.String()
 }
 
-// describeAbsent names the figures that a decision to do nothing lacked, the
-// first few of them.
+// describeAbsent names the figures for want of which nothing could be decided,
+// the first few of them.
 func (r *Record) describeAbsent(b *strings.Builder) {
 	const most = 3
 	n := 0

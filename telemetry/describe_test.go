@@ -48,12 +48,12 @@ func TestDescribe(t *testing.T) {
 		},
 		"what was lacking is named": {
 			func(r *Record) {
-				r.Rule = "missing-counters"
+				r.Verdict, r.Rule = "unknown", "missing-counters"
 				for _, name := range []string{"pgsteal", "anon", "file", "inactive_file"} {
 					r.Because = append(r.Because, memcg.Term{Name: name})
 				}
 			},
-			"idle at 512 MiB, 20 refaults/s, stalled 0.05%: leave it alone (missing-counters: no pgsteal, anon, file and more)",
+			"unknown at 512 MiB, 20 refaults/s, stalled 0.05%: leave it alone (missing-counters: no pgsteal, anon, file and more)",
 		},
 		"a first sample has no rates": {
 			func(r *Record) { r.Elapsed = 0 },

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,6 +65,7 @@ holds 16 MiB. memlab ends with the command's exit code.`,
 				if g.Programs, err = initramfs.Programs(args[:1], nil); err != nil {
 					return err
 				}
+				args[0] = filepath.Base(args[0])
 			}
 			g.Spec.Job, g.Spec.Argv, g.Within = guest.ExecJob, args, within
 			g.OnMessage = func(m protocol.Message) {

@@ -13,7 +13,7 @@ import (
 var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/lib", "/usr/lib"}
 
 // Programs returns the files that make programs of the host, named as on a command line, run in
-// a guest: each under /bin, and the shared libraries they need. A program that the host does not
+// a guest: each under /bin by its last name, and the shared libraries they need. A program that the host does not
 // have is left out when it is in optional, else it is an error.
 func Programs(required, optional []string) ([]File, error) {
 	p := packer{seen: map[string]bool{}}
@@ -22,7 +22,7 @@ func Programs(required, optional []string) ([]File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the guest needs %s, which is not on this machine: %w", name, err)
 		}
-		if err := p.program(file, "/bin/"+name); err != nil {
+		if err := p.program(file, "/bin/"+filepath.Base(name)); err != nil {
 			return nil, err
 		}
 	}
@@ -31,7 +31,7 @@ func Programs(required, optional []string) ([]File, error) {
 		if err != nil {
 			continue
 		}
-		if err := p.program(file, "/bin/"+name); err != nil {
+		if err := p.program(file, "/bin/"+filepath.Base(name)); err != nil {
 			return nil, err
 		}
 	}
