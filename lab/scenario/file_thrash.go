@@ -98,7 +98,12 @@ func checkFileThrash(runs []result.Run) []result.Check {
 		}
 		return math.NaN()
 	}
-	moved := func(r result.Run) float64 { return fact("swapped_bytes")(r) / fact("shortfall_bytes")(r) }
+	moved := func(r result.Run) float64 {
+		if _, ok := r.Facts["moved_ms"]; !ok {
+			return math.NaN() // what was swapped is the kernel's doing
+		}
+		return fact("swapped_bytes")(r) / fact("shortfall_bytes")(r)
+	}
 	back := func(r result.Run) float64 { return float64(r.Counters.RefaultAnon) }
 	return []result.Check{
 		share("file refaults", runs, all, thrashRefaults, "pages, the aim is 0.05"),
