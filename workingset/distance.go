@@ -97,6 +97,24 @@ func (m *memory) begin(evicted, refaulted, resident float64) {
 	}
 }
 
+const (
+	// turnedShare is the part of what is out that one sample must bring back for
+	// the whole set to have come round: all of it, but for what staleness of
+	// the counters can hide.
+	turnedShare = 0.9
+	// turnedLately is the part of what is out that must have been evicted within
+	// the smoothing time before, as that fades: a set that comes round within
+	// some 14 s has 1/4 left. What left long ago and is read once, a nightly
+	// job, is no loop yet.
+	turnedLately = 0.25
+)
+
+// turns reports whether a sample brings back at once all that was out, and
+// that had left lately. It looks at what was known before the sample.
+func (m *memory) turns(refaults, evictedLately float64) bool {
+	return m.out > 0 && refaults >= turnedShare*m.out && evictedLately >= turnedLately*m.out
+}
+
 // advance carries the non-resident set over one sample:
 //
 //	out += E - R, fading
@@ -125,6 +143,9 @@ func (m *memory) distance(f *flows, t int, page float64) Figure {
 //
 //	need = out x min(1, R/E) where D <= WS, else 0
 //
+// R/E looks back over the smoothing time, in which the set's first eviction
+// has no refault yet; where the whole set has just come round it is 1.
+//
 // Need is the answer to the objection in seed 003: a set that cannot fit
 // whatever is given up needs nothing.
 func (st *State) fillSide(s *Side, t int, l *lists, swap bool, page float64) {
@@ -147,6 +168,10 @@ func (st *State) fillSide(s *Side, t int, l *lists, swap bool, page float64) {
 	s.InReach = d <= s.WorkingSet.or(0)
 	s.Need = FigureOf(0)
 	if s.InReach {
-		s.Need = FigureOf(m.out * st.flows.returning(t) * page)
+		returning := st.flows.returning(t)
+		if m.turned {
+			returning = 1
+		}
+		s.Need = FigureOf(m.out * returning * page)
 	}
 }

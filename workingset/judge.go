@@ -69,8 +69,12 @@ func (st *State) countCostly(seconds float64, costs [types]float64) {
 }
 
 // hurts reports whether refaults of a type cost too much, over several samples.
+// One is enough where it brought the whole set back: that is a loop and not a
+// burst, and a loop that is read once in a while has no two such samples in a
+// row.
 func (m *memory) hurts(s *Side) bool {
-	return bits.OnesCount8(m.costly&(1<<thrashWindow-1)) >= thrashSamples && s.Cost.above(thrashCost)
+	often := bits.OnesCount8(m.costly&(1<<thrashWindow-1)) >= thrashSamples
+	return (often || m.turned && m.costly&1 == 1) && s.Cost.above(thrashCost)
 }
 
 // verdict judges, and remembers what the next judgement must know.

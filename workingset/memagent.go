@@ -76,11 +76,7 @@ func (st *State) moveAnon(d *Decision, v *view) (Intent, string) {
 	case s.Anon.Cost.or(0)*cheaper > s.File.Cost.or(0):
 		return Intent{}, "anon-not-cheap"
 	}
-	cold, older := v.lists.inactive[anon], v.olderThan()
-	if older > 0 {
-		pages, _ := v.in.Gens.olderThan(older)
-		cold = float64(pages) * v.page
-	}
+	cold, older := v.coldest(anon)
 	bytes, rule, clipped := st.move(KindMoveAnon, s, v, cold)
 	if room := float64(v.floor.room); bytes > room {
 		bytes, clipped = room, "swap-room"
@@ -99,21 +95,28 @@ func (st *State) moveFile(d *Decision, v *view) (Intent, string) {
 	case s.File.Cost.or(0)*cheaper > s.Anon.Cost.or(0):
 		return Intent{}, "file-not-cheap"
 	}
-	cold, older := v.lists.inactive[file], v.olderThan()
-	if older > 0 {
-		_, pages := v.in.Gens.olderThan(older)
-		cold = float64(pages) * v.page
-	}
+	cold, older := v.coldest(file)
 	bytes, rule, clipped := st.move(KindMoveFile, s, v, cold)
 	d.Clipped = clipped
 	return Intent{Kind: KindMoveFile, Bytes: bytesOf(bytes), Swappiness: memcg.SwappinessOf(lo), OlderThan: older}, rule
 }
 
-// olderThan is the age from which memory is cold, 0 where ages are not known
-// or the policy does not say.
-func (v *view) olderThan() time.Duration {
-	if v.in.Gens == nil {
-		return 0
+// coldest is how much of one type may be moved, in bytes, and from which age on
+// where that is known. Generations that are old enough are the best of
+// evidence. A multi-gen LRU that has none, since nobody has aged it of late,
+// leaves the choice to the kernel, which ages on its own before it takes
+// anything: its inactive list is then empty for want of looking, not of cold
+// memory. What bounds the move is the need, and the price of what comes back.
+func (v *view) coldest(t int) (bytes float64, older time.Duration) {
+	switch {
+	case v.in.ClassicLRU:
+		return v.lists.inactive[t], 0
+	case v.in.Gens == nil || v.policy.Squeeze.IdleAge <= 0:
+		return v.lists.size(t), 0
 	}
-	return v.policy.Squeeze.IdleAge
+	a, f := v.in.Gens.olderThan(v.policy.Squeeze.IdleAge)
+	if pages := [types]uint64{anon: a, file: f}[t]; pages > 0 {
+		return float64(pages) * v.page, v.policy.Squeeze.IdleAge
+	}
+	return v.lists.size(t), 0
 }

@@ -38,6 +38,9 @@ type memory struct {
 	// costly has a bit for each of the last samples, newest lowest, set where
 	// refaults of this type cost at least thrashCost.
 	costly uint8
+	// turned is set where the last sample brought back all that was out before
+	// it and had left lately: the whole set came round.
+	turned bool
 	// spanCost is what refaults cost, in microseconds, since the last such bit.
 	spanCost float64
 }

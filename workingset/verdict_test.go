@@ -144,17 +144,31 @@ func TestEveryVerdictHasANameAndASentence(t *testing.T) {
 	}
 }
 
-// One bad sample is a burst; a loop shows within two seconds.
+// What left half a minute ago and is read once is a burst.
 func TestOneCostlySampleIsNoThrash(t *testing.T) {
 	f := underLimit(30 * mib)
-	f.counters[memcg.StatRefaultFile] = constant(17000).from(5).until(6)
-	f.counters[memcg.StatSteal] = constant(17000).from(4.5).until(6)
+	f.counters[memcg.StatRefaultFile] = constant(17000).from(35).until(36)
+	f.counters[memcg.StatSteal] = constant(17000).from(4.5).until(5.5).plus(constant(17000).from(35).until(36))
 	b := newBench(t, f)
-	b.run(20)
+	b.run(50)
 	for _, tk := range b.trace {
 		if tk.d.Verdict == FileThrash || tk.d.Intent.Kind == KindMoveAnon {
 			t.Errorf("at %.0f s: %v, %v", tk.at, tk.d.Verdict, tk.d.Intent.Kind)
 		}
+	}
+}
+
+// What left three seconds ago and comes back whole is a loop, though a pause
+// follows every pass: the next pass may be four samples away.
+func TestASetThatComesRoundIsThrashAtOnce(t *testing.T) {
+	f := underLimit(30 * mib)
+	f.counters[memcg.StatRefaultFile] = constant(7680).from(8).until(9)
+	f.counters[memcg.StatSteal] = constant(7680).from(5).until(6).plus(constant(7680).from(8).until(9))
+	b := newBench(t, f)
+	b.run(9)
+	last := b.trace[len(b.trace)-1].d
+	if last.Verdict != FileThrash || last.Intent.Kind != KindMoveAnon || last.Intent.Bytes == 0 {
+		t.Errorf("got %v, %v for %d bytes (%s)", last.Verdict, last.Intent.Kind, last.Intent.Bytes, last.Rule)
 	}
 }
 

@@ -151,6 +151,9 @@ func (st *State) learn(v *view) {
 	d := &v.d
 	st.measurePrices(d, v.class)
 	costs := st.costs(d, v.class)
+	for t := range types {
+		st.sides[t].turned = st.sides[t].turns(d.refault[t], st.flows.evict[t])
+	}
 	st.flows.add(d, costs, v.page)
 	most := outCap * v.lists.total() / v.page
 	for t := range types {
