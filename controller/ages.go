@@ -26,6 +26,15 @@ const (
 	// agingShare is the part of one CPU's time that aging may take over all
 	// cgroups, 1 %: it walks the page tables of every process of a cgroup.
 	agingShare = 0.01
+	// mostlyAnon is the swappiness from which a request wants anon. The kernel
+	// takes file instead where all anon is in the two youngest generations.
+	mostlyAnon = 150
+	// agingPatience is how long a request waits for its aging to be paid for;
+	// the host's other cgroups may have spent more than that.
+	agingPatience = time.Second
+	// agingsFirst is how many agings bring what nobody uses from the youngest
+	// generation to one that can be evicted.
+	agingsFirst = 2
 )
 
 // ager paces aging over all cgroups.
@@ -38,6 +47,41 @@ type ager struct {
 func (c *Core) WantsAges(id memcg.ID) bool {
 	cg, ok := c.cgroups[id]
 	return ok && !c.noAges && cg.law.Law == workingset.Memagent && cg.law.Squeeze.IdleAge > 0
+}
+
+// see remembers of a cgroup's generations what later steps need.
+func (cg *cgroup) see(gens []memcg.Generation) {
+	cg.youngest, cg.evictableAnon, cg.ages = gens[0].Age, 0, true
+	for _, g := range gens {
+		cg.youngest = min(cg.youngest, g.Age)
+		if g.Evictable {
+			cg.evictableAnon += g.AnonPages
+		}
+	}
+}
+
+// ageFirst hands out aging in place of a request that wants anon where the
+// kernel has none that it would evict: it would take file, which such a request
+// is there to spare. A few agings settle it, or there is no cold anon.
+func (c *Core) ageFirst(now time.Time, host *memcg.HostSample, cg *cgroup, r *telemetry.Record) bool {
+	v, ok := r.Swappiness.Get()
+	if !ok || v < mostlyAnon || r.OlderThan > 0 || !cg.ages || cg.agings >= agingsFirst ||
+		cg.evictableAnon*host.PageSize >= r.Want {
+		return false
+	}
+	switch wait := c.ager.resume.Sub(now); {
+	case c.ager.resume != never && wait <= 0:
+		cg.agings++
+		c.age(cg.id)
+	case c.ager.resume == never:
+		cg.wakeAt = now.Add(wakeLeast)
+	case wait <= agingPatience:
+		cg.wakeAt = c.ager.resume
+	default:
+		return false
+	}
+	r.Held = "what is not used must show first: aging"
+	return true
 }
 
 // ages returns what an observation tells of ages, nil if nothing. That a host
@@ -56,16 +100,6 @@ func (c *Core) ages(ob Observation) *workingset.Generations {
 	return &c.gens
 }
 
-// youngest returns the least age of a list's youngest generation: the time
-// since the cgroup was last aged, by anyone.
-func youngest(gens []memcg.Generation) time.Duration {
-	least := gens[0].Age
-	for _, g := range gens[1:] {
-		least = min(least, g.Age)
-	}
-	return least
-}
-
 // considerAging notes that a cgroup should be aged, so that what is not used
 // shows. Cgroups that are only observed are not: aging is a write.
 func (c *Core) considerAging(now time.Time, cg *cgroup, s *workingset.Signals, r *telemetry.Record) {
@@ -82,7 +116,7 @@ func (c *Core) considerAging(now time.Time, cg *cgroup, s *workingset.Signals, r
 			every = max(every, time.Duration(min(out*agingSpan, agingMost.Seconds())*float64(time.Second)))
 		}
 	}
-	if cg.generation >= min(every, agingMost) {
+	if cg.youngest >= min(every, agingMost) {
 		c.ager.wants = append(c.ager.wants, cg.id)
 	}
 }
@@ -92,9 +126,16 @@ func (c *Core) handOutAging(slots int) {
 	if slots <= 0 || len(c.ager.wants) == 0 {
 		return
 	}
-	id := c.ager.wants[int(c.tick%uint64(len(c.ager.wants)))]
+	if c.ager.resume == never {
+		return
+	}
+	c.age(c.ager.wants[int(c.tick%uint64(len(c.ager.wants)))])
+}
+
+// age hands out the aging of one cgroup; the next waits until its cost is known.
+func (c *Core) age(id memcg.ID) {
 	c.inFlight[id] = 0
-	c.ager.resume = never // until its cost is known
+	c.ager.resume = never
 	c.requests = append(c.requests, Request{Reclaim: memcg.Reclaim{Cgroup: id}, Age: true})
 }
 

@@ -185,3 +185,44 @@ func TestAKernelThatSwapsAtSwappinessZeroIsNotTrustedWithIt(t *testing.T) {
 		t.Errorf("asked %d times, said %v", asked, b.notes.said)
 	}
 }
+
+// What nobody uses is in the youngest generation until it was aged twice; until
+// then a request for anon would be served with file.
+func TestAnonIsAskedForOnceWhatIsNotUsedShows(t *testing.T) {
+	b := newBench(t, telemetry.Enforce, "", `
+policies:
+  - name: app
+    match: [{path: /a}]
+    swappiness: 200
+    squeeze: off
+    headroom: 10%
+`)
+	b.track(id("/a"))
+	agings := 0
+	var done []Result
+	for range 30 {
+		ob := seen("/a", 512*mib)
+		ob.Sample.Max = memcg.LimitOf(512 * mib)
+		ob.Ages = []memcg.Generation{
+			{Age: 20 * time.Second, AnonPages: 256 * mib / page, Evictable: agings >= agingsFirst},
+			{Age: time.Second},
+		}
+		requests, records := b.stepAll(done, 4, ob)
+		done = done[:0]
+		for _, r := range requests {
+			if r.Age {
+				agings++
+				done = append(done, Result{Request: r, Took: time.Millisecond})
+				if !strings.Contains(records[0].Held, "aging") || records[0].Acted {
+					t.Errorf("acted %v, held for %q", records[0].Acted, records[0].Held)
+				}
+				continue
+			}
+			if agings != agingsFirst {
+				t.Errorf("asked for %d bytes after %d agings", r.Reclaim.Bytes, agings)
+			}
+			return
+		}
+	}
+	t.Errorf("nothing was asked for in 30 s, after %d agings", agings)
+}

@@ -36,7 +36,10 @@ type cgroup struct {
 	// listened is set when the loop was asked to hear of its memory.events.
 	listened bool
 
-	generation time.Duration // age of the youngest generation when last read
+	ages          bool          // the generations below were read
+	youngest      time.Duration // age of the youngest generation
+	evictableAnon uint64        // pages in generations that the kernel evicts from
+	agings        int           // made for the request that waits for them
 
 	failures uint      // samples that failed in a row
 	retryAt  time.Time // it is not sampled before

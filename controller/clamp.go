@@ -64,7 +64,12 @@ func (c *Core) handOut(now time.Time, host *memcg.HostSample, slots int) {
 			r.Held = "all workers are busy"
 			continue
 		}
-		cg := c.cgroups[r.Cgroup]
+		cg, handed := c.cgroups[r.Cgroup], len(c.requests)
+		if c.ageFirst(now, host, cg, r) {
+			slots -= len(c.requests) - handed
+			continue
+		}
+		cg.agings = 0
 		reserve := c.fitSwapBudgets(now, host, cg, r)
 		if r.Held != "" {
 			continue

@@ -265,7 +265,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	own.Known = own.Known && !busy
 	in := workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own, ClassicLRU: host.ClassicLRU()}
 	if in.Gens = c.ages(ob); in.Gens != nil {
-		cg.generation = youngest(ob.Ages)
+		cg.see(ob.Ages)
 	}
 	d := workingset.Decide(&cg.state, in, cg.law)
 	cg.own = workingset.Own{Known: !busy}

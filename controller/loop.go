@@ -77,6 +77,9 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		case r := <-l.results:
 			l.received(r)
+			if r.Age {
+				l.Core.Heard(r.Reclaim.Cgroup, time.Now()) // a request may wait for it
+			}
 		case _, ok := <-changed:
 			if !ok {
 				changed = nil // rescans go on
@@ -92,6 +95,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			stale = false
 		case <-wake.C:
 			now := time.Now()
+			l.Host.BeginTick()
 			l.step(workCtx, now, l.sample(func(id memcg.ID) bool { return l.Core.Woken(id, now) }), workers-l.running)
 		}
 	}

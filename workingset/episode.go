@@ -112,11 +112,19 @@ func (e *episode) pass(v *view) {
 		e.samples = min(e.samples+1, settleSamples)
 		return
 	}
-	// A move that already shows is left to settle before more is spent.
-	shows := e.spent > 0 && back/v.d.seconds < e.before/2
+	// A trial that already shows is left to settle before more is spent. A
+	// move whose size the distance gave is spent whole: between the passes of
+	// a paced loop nothing comes back, which shows nothing.
+	shows := e.trial && e.spent > 0 && back/v.d.seconds < e.before/2
 	if shows || e.spent+v.page > e.limit {
 		e.phase = settling
 	}
+}
+
+// unfinished reports whether an episode of a kind has not yet moved what it set
+// out to move.
+func (e *episode) unfinished(kind IntentKind) bool {
+	return e.phase == moving && e.kind == kind && !e.trial
 }
 
 func (e *episode) taken(v *view) float64 {

@@ -36,6 +36,13 @@ func (st *State) memagent(d *Decision, v *view) (Intent, string) {
 		i, rule := st.moveFile(d, v)
 		return st.orHeadroom(i, rule, d, v)
 	}
+	if st.episode.unfinished(KindMoveAnon) && d.Verdict != Streaming {
+		// A paced loop shows itself once in a while; what its last pass was
+		// found to lack is still to be moved before the next.
+		if i, rule := st.moveAnon(d, v); i.Bytes > 0 {
+			return i, rule
+		}
+	}
 	st.episode.end(d.Verdict)
 	if d.Verdict == Streaming {
 		i, rule := st.orHeadroom(Intent{}, "streaming", d, v)
