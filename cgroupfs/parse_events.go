@@ -5,10 +5,7 @@ import "github.com/memagent/memagent/memcg"
 // parseEvents reads memory.events and memory.events.local: lines "key count".
 func parseEvents(b []byte) memcg.Events {
 	e := noEvents(memcg.Unsupported)
-	for len(b) > 0 {
-		var line []byte
-		line, b, _ = cut(b, '\n')
-		key, value, _ := cut(line, ' ')
+	for key, value := range keyed(b) {
 		switch string(key) {
 		case "low":
 			e.Low = parseField(value)
@@ -33,10 +30,7 @@ func noEvents(why memcg.State) memcg.Events {
 // parseSwapEvents reads memory.swap.events: lines "key count".
 func parseSwapEvents(b []byte) memcg.SwapEvents {
 	e := noSwapEvents(memcg.Unsupported)
-	for len(b) > 0 {
-		var line []byte
-		line, b, _ = cut(b, '\n')
-		key, value, _ := cut(line, ' ')
+	for key, value := range keyed(b) {
 		switch string(key) {
 		case "high":
 			e.High = parseField(value)
@@ -58,10 +52,7 @@ func noSwapEvents(why memcg.State) memcg.SwapEvents {
 // 0|1", the latter since 5.2.
 func parseCgroupEvents(b []byte) (populated, frozen memcg.Field) {
 	populated, frozen = memcg.Absent(memcg.Unsupported), memcg.Absent(memcg.Unsupported)
-	for len(b) > 0 {
-		var line []byte
-		line, b, _ = cut(b, '\n')
-		key, value, _ := cut(line, ' ')
+	for key, value := range keyed(b) {
 		switch string(key) {
 		case "populated":
 			populated = parseFlag(value)

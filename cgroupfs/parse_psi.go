@@ -12,10 +12,7 @@ import "github.com/memagent/memagent/memcg"
 // missing or no number is Invalid.
 func parsePSI(b []byte) memcg.Pressure {
 	p := noPressure(memcg.Unsupported)
-	for len(b) > 0 {
-		var line []byte
-		line, b, _ = cut(b, '\n')
-		key, rest, _ := cut(line, ' ')
+	for key, rest := range keyed(b) {
 		switch string(key) {
 		case "some":
 			p.Some = parseStall(rest)

@@ -98,3 +98,17 @@ func cut(b []byte, sep byte) (before, after []byte, found bool) {
 	}
 	return b, nil, false
 }
+
+// keyed yields the key of each line and what follows the first blank.
+func keyed(b []byte) func(yield func(key, value []byte) bool) {
+	return func(yield func(key, value []byte) bool) {
+		for len(b) > 0 {
+			var line []byte
+			line, b, _ = cut(b, '\n')
+			key, value, _ := cut(line, ' ')
+			if !yield(key, value) {
+				return
+			}
+		}
+	}
+}
