@@ -150,19 +150,6 @@ func (p *Proc) Alive() error {
 	}
 }
 
-// Ended says whether the workload has ended, and returns an error when that was not by success.
-func (p *Proc) Ended() (bool, error) {
-	select {
-	case <-p.ended:
-		if p.err != nil {
-			return true, fmt.Errorf("%s: %w: %s", p.what, p.err, p.stderr)
-		}
-		return true, nil
-	default:
-		return false, nil
-	}
-}
-
 // Stop ends the workload and waits for it.
 func (p *Proc) Stop() {
 	// The only error is that it has ended by itself.
