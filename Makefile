@@ -24,7 +24,7 @@ run: build ## watch this host, or a demonstration in a guest where the host has 
 test: lint unit conform lab ## unit tests, lint and the lab on kernel $(KERNEL)
 
 unit: ## unit tests with the race detector
-	@scripts/need gcc:gcc
+	@scripts/need gcc:gcc /usr/include/stdlib.h:libc6-dev # the race detector needs cgo
 	CGO_ENABLED=1 $(GO) test -race -timeout 10m ./...
 
 lint: ## gofmt, go vet and staticcheck
