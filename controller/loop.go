@@ -77,9 +77,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		case r := <-l.results:
 			l.received(r)
-			if r.Age {
-				l.Core.Heard(r.Reclaim.Cgroup, time.Now()) // a request may wait for it
-			}
+			l.Core.CameBack(r, time.Now())
 		case _, ok := <-changed:
 			if !ok {
 				changed = nil // rescans go on

@@ -88,6 +88,17 @@ func (c *Core) Heard(id memcg.ID, now time.Time) {
 	}
 }
 
+// CameBack notes that a result has arrived and waits to be booked, so that its
+// cgroup is looked at soon where more is to follow: a request that waited for
+// aging, or the next one of a cgroup that fills up while it is kept below its
+// limit.
+func (c *Core) CameBack(r Result, now time.Time) {
+	cg, ok := c.cgroups[r.Reclaim.Cgroup]
+	if ok && (r.Age && cg.agings > 0 || c.keepsBelow(cg) && cg.fill > 0) {
+		c.Heard(cg.id, now)
+	}
+}
+
 // keepsBelow reports whether a cgroup is kept below its limit by requests.
 func (c *Core) keepsBelow(cg *cgroup) bool {
 	return cg.law.Headroom.On && c.modeOf(cg) == telemetry.Enforce && cg.held == ""
