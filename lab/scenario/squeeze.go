@@ -155,7 +155,14 @@ func checkSqueeze(runs []result.Run) []result.Check {
 	if len(off) == 0 {
 		return append(checks, result.Skip("hot pass time", "needs runs with --agent off,on"))
 	}
-	pass := func(r result.Run) float64 { return result.Median(r.PassMS) }
+	// Two guests are compared that ran minutes apart, and the machine below has spells in which
+	// everything takes half as long again: in 6 quiet runs, passes took 22 ms outside of them and
+	// 33 to 39 ms inside, with and without the agent. Memory that the agent took from the hot set
+	// slows every pass after it.
+	pass := func(r result.Run) float64 { return result.LowerQuartile(r.PassMS) }
 	ratio := result.Median(result.Each(on, pass)) / result.Median(result.Each(off, pass))
-	return append(checks, result.AtMost("hot pass time", ratio, squeezeHotCost, " of off"))
+	median := func(r result.Run) float64 { return result.Median(r.PassMS) }
+	medians := result.Median(result.Each(on, median)) / result.Median(result.Each(off, median))
+	return append(checks, result.AtMost("hot pass time", ratio, squeezeHotCost,
+		fmt.Sprintf(" of off, by lower quartiles; by medians it is %.3g", medians)))
 }
