@@ -49,9 +49,14 @@ func (c *Core) WantsAges(id memcg.ID) bool {
 	return ok && !c.noAges && cg.law.Law == workingset.Memagent && cg.law.Squeeze.IdleAge > 0
 }
 
-// see remembers of a cgroup's generations what later steps need.
+// see remembers of a cgroup's generations what later steps need; none means
+// that its ages are not known now.
 func (cg *cgroup) see(gens []memcg.Generation) {
-	cg.youngest, cg.evictableAnon, cg.ages = gens[0].Age, 0, true
+	cg.ages, cg.evictableAnon = len(gens) > 0, 0
+	if !cg.ages {
+		return
+	}
+	cg.youngest = gens[0].Age
 	for _, g := range gens {
 		cg.youngest = min(cg.youngest, g.Age)
 		if g.Evictable {
@@ -123,10 +128,7 @@ func (c *Core) considerAging(now time.Time, cg *cgroup, s *workingset.Signals, r
 
 // handOutAging gives workers that are left over to aging, one cgroup at a time.
 func (c *Core) handOutAging(slots int) {
-	if slots <= 0 || len(c.ager.wants) == 0 {
-		return
-	}
-	if c.ager.resume == never {
+	if slots <= 0 || len(c.ager.wants) == 0 || c.ager.resume == never {
 		return
 	}
 	c.age(c.ager.wants[int(c.tick%uint64(len(c.ager.wants)))])

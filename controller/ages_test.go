@@ -226,3 +226,14 @@ policies:
 	}
 	t.Errorf("nothing was asked for in 30 s, after %d agings", agings)
 }
+
+func TestAgesThatAreNoLongerToldHoldUpNoRequest(t *testing.T) {
+	var cg cgroup
+	cg.see([]memcg.Generation{{Age: time.Minute, AnonPages: 7, Evictable: true}, {Age: time.Second, AnonPages: 9}})
+	if !cg.ages || cg.evictableAnon != 7 || cg.youngest != time.Second {
+		t.Errorf("got ages %v, %d pages, youngest %s", cg.ages, cg.evictableAnon, cg.youngest)
+	}
+	if cg.see(nil); cg.ages || cg.evictableAnon != 0 {
+		t.Errorf("ages %v and %d pages are remembered though nothing is told any more", cg.ages, cg.evictableAnon)
+	}
+}

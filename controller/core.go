@@ -264,9 +264,8 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	_, busy := c.inFlight[cg.id]
 	own.Known = own.Known && !busy
 	in := workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own, ClassicLRU: host.ClassicLRU()}
-	if in.Gens = c.ages(ob); in.Gens != nil {
-		cg.see(ob.Ages)
-	}
+	in.Gens = c.ages(ob)
+	cg.see(ob.Ages)
 	d := workingset.Decide(&cg.state, in, cg.law)
 	cg.own = workingset.Own{Known: !busy}
 

@@ -27,6 +27,8 @@ const (
 	requestDeadline = 2 * time.Second
 )
 
+const scanFailed = "part of the cgroup tree could not be listed"
+
 // Loop runs a Core against a Host: it keeps the time, walks the tree, reads
 // the samples and has workers carry requests out. The tick never waits for a
 // worker.
@@ -138,7 +140,7 @@ func (l *Loop) begin(ctx context.Context) (changed <-chan struct{}, err error) {
 	if err != nil {
 		l.Notify.Warn("watch", err, "new cgroups are found by looking every "+rescanEvery.String()+" only")
 	}
-	if l.ids, err = l.Host.Cgroups(l.ids[:0]); err != nil && len(l.ids) == 0 {
+	if err := l.rescan(time.Now()); err != nil {
 		return nil, fmt.Errorf("listing the cgroups of this host: %w", err)
 	}
 	return changed, nil
@@ -181,7 +183,9 @@ func (l *Loop) received(r Result) {
 func (l *Loop) tick(workCtx context.Context, now time.Time, stale bool, slots int) {
 	l.Host.BeginTick()
 	if stale || now.Sub(l.lastScan) >= rescanEvery {
-		l.rescan(now)
+		if err := l.rescan(now); err != nil {
+			l.Notify.Warn("scan", err, scanFailed)
+		}
 	}
 	if err := l.Host.HostSample(&l.host); err != nil {
 		l.Notify.Warn("host", err, "what the host has could not be read in full; without its total memory nothing is decided")
@@ -221,16 +225,18 @@ func (l *Loop) carryOut(ctx context.Context, r Request) Result {
 	return Result{Request: r, Outcome: l.Host.Reclaim(ctx, r.Reclaim)}
 }
 
-func (l *Loop) rescan(now time.Time) {
+// rescan walks the tree. The error is that nothing of it could be listed; what
+// is watched then stays.
+func (l *Loop) rescan(now time.Time) error {
 	l.lastScan = now
 	ids, err := l.Host.Cgroups(l.ids[:0])
 	l.ids = ids
-	if err != nil {
-		l.Notify.Warn("scan", err, "part of the cgroup tree could not be listed")
-		if len(ids) == 0 {
-			return
-		}
-	} else {
+	switch {
+	case err != nil && len(ids) == 0:
+		return err
+	case err != nil:
+		l.Notify.Warn("scan", err, scanFailed)
+	default:
 		l.Notify.Clear("scan", "the cgroup tree can be listed again")
 	}
 	watched, gone := l.Core.Track(ids, err == nil, now)
@@ -244,6 +250,7 @@ func (l *Loop) rescan(now time.Time) {
 		l.Host.Forget(id)
 		l.Sink.Record(&telemetry.Record{Time: now, Cgroup: id, Err: fmt.Errorf("cgroup %s: %w", id.Path, memcg.ErrGone)})
 	}
+	return nil
 }
 
 // sample reads the watched cgroups that are wanted, parents before children.

@@ -28,7 +28,7 @@ func (c *Core) settle(now time.Time, host *memcg.HostSample, o memcg.Outcome) {
 		if asked && o.Writes > 0 && o.Via == memcg.ViaReclaim {
 			c.swappiness = supported
 		}
-		c.obeyed(host, &o)
+		c.obeyed(&o)
 	case o.Request.OlderThan > 0 && (errors.Is(o.Err, memcg.ErrUnsupported) || errors.Is(o.Err, memcg.ErrDenied)):
 		c.noAges = true
 		c.notify.Warn("ages", o.Err, "memory cannot be taken by age here; squeezing in steps instead")
@@ -58,7 +58,7 @@ const (
 // obeyed compares what a request moved with what it asked for: some kernels
 // accept a swappiness and do as they like. Where 0 swaps again and again it is
 // not used any more, which holds policies that forbid swapping.
-func (c *Core) obeyed(host *memcg.HostSample, o *memcg.Outcome) {
+func (c *Core) obeyed(o *memcg.Outcome) {
 	v, asked := o.Request.Swappiness.Get()
 	swapped, okS := o.SwapOut.Get()
 	taken, okT := o.Reclaimed.Get()
