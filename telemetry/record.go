@@ -64,12 +64,6 @@ type Sink interface {
 	Record(r *Record)
 }
 
-// SinkFunc lets a function be a Sink.
-type SinkFunc func(r *Record)
-
-// Record calls f.
-func (f SinkFunc) Record(r *Record) { f(r) }
-
 // Sinks hands every record to each of several sinks, in order.
 type Sinks []Sink
 

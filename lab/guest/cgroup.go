@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/memagent/memagent/lab/counters"
 )
@@ -53,22 +52,6 @@ func (c Cgroup) Get(file string) (string, error) {
 
 // Take reads the cgroup's counters.
 func (c Cgroup) Take() (counters.Snapshot, error) { return counters.Take(c.Dir()) }
-
-// Remove removes the cgroup once its processes are gone, waiting for the kernel to see that.
-func (c Cgroup) Remove() error {
-	const tries, pause = 50, 20 * time.Millisecond
-	var err error
-	for range tries {
-		if err = syscall.Rmdir(c.Dir()); err != syscall.EBUSY {
-			break
-		}
-		time.Sleep(pause)
-	}
-	if err != nil {
-		return fmt.Errorf("removing cgroup %s: %w", c.Path, err)
-	}
-	return nil
-}
 
 // attr makes a child start inside the cgroup. The descriptor must be closed once it has started.
 func (c Cgroup) attr() (*syscall.SysProcAttr, *os.File, error) {

@@ -53,10 +53,7 @@ var hotCold = Scenario{
 }
 
 func hotColdPasses(short bool) int {
-	if short {
-		return hotColdShort
-	}
-	return hotColdLoops
+	return form(short, hotColdShort, hotColdLoops)
 }
 
 // hotColdConfig is the agent's configuration. Swap is in memory here, so that writing to it wears

@@ -57,10 +57,7 @@ func (i idleAnon) scenario() Scenario {
 }
 
 func (i idleAnon) passes(short bool) int {
-	if short {
-		return i.short
-	}
-	return i.long
+	return form(short, i.short, i.long)
 }
 
 // config is the agent's configuration. Swap is in memory here, so that writing to it wears nothing

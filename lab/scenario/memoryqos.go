@@ -41,10 +41,7 @@ var memoryQoS = Scenario{
 }
 
 func qosPasses(short bool) int {
-	if short {
-		return qosShort
-	}
-	return qosLoops
+	return form(short, qosShort, qosLoops)
 }
 
 func qosConfig(law string) string {

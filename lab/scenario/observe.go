@@ -38,10 +38,7 @@ var observe = Scenario{
 }
 
 func observeTime(short bool) time.Duration {
-	if short {
-		return observeShort
-	}
-	return observeLong
+	return form(short, observeShort, observeLong)
 }
 
 // observeConfig tells the agent to do as much as it can, were it allowed to.

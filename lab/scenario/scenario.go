@@ -98,6 +98,14 @@ func Job(ctx context.Context, g *guest.Guest) (int, error) {
 	return 0, nil
 }
 
+// form is what a scenario takes in its short form, or in its long one.
+func form[T any](short bool, inShort, inLong T) T {
+	if short {
+		return inShort
+	}
+	return inLong
+}
+
 // law is the law of a run: what was asked for, else the scenario's own.
 func law(g *guest.Guest, own string) string {
 	if g.Spec.Law != "" {

@@ -43,10 +43,7 @@ var squeeze = Scenario{
 }
 
 func squeezeTime(short bool) time.Duration {
-	if short {
-		return squeezeShort
-	}
-	return squeezeLong
+	return form(short, squeezeShort, squeezeLong)
 }
 
 // squeezeConfig is the agent's configuration. The step is twice the agent's default so that the

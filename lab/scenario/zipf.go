@@ -60,10 +60,7 @@ var zipf = Scenario{
 }
 
 func zipfTime(short bool) time.Duration {
-	if short {
-		return zipfShort
-	}
-	return zipfLong
+	return form(short, zipfShort, zipfLong)
 }
 
 // zipfConfig is the agent's configuration, with as little headroom as an operator would give a
