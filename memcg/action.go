@@ -66,6 +66,10 @@ type Reclaim struct {
 	// refuses with ErrUnsupported or ErrDenied: such a request is never
 	// carried out on memory of any age.
 	OlderThan time.Duration
+	// Nodes, where not empty, restricts the request to memory on these nodes.
+	// A host that cannot reclaim by node refuses with ErrUnsupported or
+	// ErrDenied: such a request is never carried out on other nodes.
+	Nodes NodeMask
 }
 
 // What a request can be carried out with, for Outcome.Via.
