@@ -160,25 +160,3 @@ func TestBootWithoutQEMUSaysHowToGetIt(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func TestOneGuestAtATime(t *testing.T) {
-	l, said := fakeQEMU(t, "")
-	release, err := l.lock(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	l.Say = func(f string, a ...any) { *said = append(*said, fmt.Sprintf(f, a...)); cancel() }
-	if _, err := l.lock(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("the second lock gave %v", err)
-	}
-	if len(*said) != 1 || !strings.Contains((*said)[0], "waiting") {
-		t.Errorf("said %q", *said)
-	}
-	release()
-	again, err := l.lock(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	again()
-}

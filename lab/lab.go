@@ -1,7 +1,7 @@
 // Package lab runs memagent, or nothing, on real kernels: it boots guests in QEMU, has them run
 // the scenarios of package scenario and gathers what they measured.
 //
-// One guest runs at a time on a machine, held by a lock in the cache folder. A guest ends with
+// One guest runs at a time on a machine, held by a lock in the cache folder, in the order they came. A guest ends with
 // the context it was started with, at the latest with this process.
 package lab
 
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/memagent/memagent/lab/kernel"
 	"github.com/memagent/memagent/lab/machine"
@@ -25,6 +26,8 @@ type Lab struct {
 	Self, Agent string
 	// Say is told what is going on.
 	Say func(format string, args ...any)
+	// Patience is how long the lab waits for its turn before it says for whom; 0 is 5 s.
+	Patience time.Duration
 }
 
 // DefaultCache is the cache folder when none is asked for: MEMLAB_CACHE, else memagent-lab in

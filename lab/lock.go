@@ -11,12 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPoll is how often a lock that somebody else holds is tried again.
-const lockPoll = 500 * time.Millisecond
+// lockPatience is how long a guest is waited for in silence. Shorter waits are common where
+// several programs take turns, and nothing is wrong then.
+const lockPatience = 5 * time.Second
 
 // lock takes the right to run a guest, waiting while another process of this cache has it. The
-// kernel takes it back when this process ends, however it ends.
+// kernel wakes waiters in the order they came, so that nobody who asks more often gets ahead, and
+// takes the lock back when this process ends, however it ends.
 func (l *Lab) lock(ctx context.Context) (release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(l.Cache, 0o755); err != nil {
 		return nil, fmt.Errorf("making the cache folder: %w", err)
 	}
@@ -25,25 +30,48 @@ func (l *Lab) lock(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking: %w", err)
 	}
-	said := false
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("locking %s: %w", path, err)
-		}
-		if !said {
-			said = true
-			l.Say("another guest is running; waiting for it (lock %s)", path)
-		}
+	// flock(2) cannot be told to give up. A wait that is cancelled is left to its goroutine, which
+	// gives the lock back at once if it ever gets it.
+	locked := make(chan error)
+	go func() {
+		err := flock(f)
 		select {
+		case locked <- err:
 		case <-ctx.Done():
 			f.Close()
+		}
+	}()
+	patience := time.NewTimer(l.patience())
+	defer patience.Stop()
+	for {
+		select {
+		case err := <-locked:
+			if err != nil {
+				f.Close()
+				return nil, fmt.Errorf("locking %s: %w", path, err)
+			}
+			return func() { f.Close() }, nil
+		case <-patience.C:
+			l.Say("%s", waitingFor(path, os.Getpid()))
+		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// patience is how long the lab waits for its turn before it says so.
+func (l *Lab) patience() time.Duration {
+	if l.Patience > 0 {
+		return l.Patience
+	}
+	return lockPatience
+}
+
+// flock waits until the file is locked by this descriptor alone.
+func flock(f *os.File) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			return err
 		}
 	}
 }
