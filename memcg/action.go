@@ -78,6 +78,8 @@ const (
 	ViaReclaim = "memory.reclaim"
 	// ViaLRUGen is eviction through lru_gen of debugfs, list by list.
 	ViaLRUGen = "lru_gen"
+	// ViaDAMON is page-out by a monitor of the nodes' physical memory.
+	ViaDAMON = "damon"
 )
 
 // Outcome is what came of a Reclaim, judged by counters read before and after
@@ -86,11 +88,14 @@ type Outcome struct {
 	Request Reclaim
 	Err     error // the error that ended it, nil when all was asked; Partial is normal
 	Writes  int   // write(2) calls made
-	// Via is what the request was carried out with, ViaReclaim or ViaLRUGen,
-	// the latter also where the former was tried first and refused; "" when
-	// nothing was written.
-	Via  string
-	Took time.Duration
+	// Via is what the request was carried out with: one of the constants above,
+	// the one that did the work where one before it was tried and refused; ""
+	// when nothing was written.
+	Via string
+	// Refused is why a better way than Via was not to be had, nil when none
+	// was refused. Where no way was left it is part of Err instead.
+	Refused error
+	Took    time.Duration
 
 	Asked     uint64 // bytes handed to the kernel in all chunks
 	Reclaimed Field  // bytes: growth of pgsteal times the page size; may include what others reclaimed meanwhile
@@ -101,6 +106,22 @@ type Outcome struct {
 	// Demoted is bytes moved to slower nodes: counted as reclaimed by the
 	// kernel though memory.current does not fall (case c32).
 	Demoted Field
+	// Nodes tells the same by node, in ascending id, for a request that names
+	// nodes: every node that memory.numa_stat lists, also those that were not
+	// named. nil where there is no memory.numa_stat.
+	Nodes []NodeOutcome
+}
+
+// NodeOutcome is what came of a Reclaim on one node.
+type NodeOutcome struct {
+	Node NodeID
+	// Anon and File are the fall of what the cgroup and those below it have
+	// there, in bytes, 0 when it grew. memory.numa_stat may lag by 64 pages a
+	// CPU.
+	Anon, File Field
+	// Reclaimed is bytes: growth of the node's pgsteal times the page size.
+	// Unsupported where pgsteal is not told by node (before 7.1).
+	Reclaimed Field
 }
 
 // Term is one figure that went into a decision.
