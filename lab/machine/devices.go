@@ -76,9 +76,31 @@ func (n NUMA) QEMU() []string {
 		}
 		args = append(args, "-numa", opt)
 	}
+	args = append(args, speeds(t)...)
 	for i, row := range t.Distances {
 		for j, d := range row {
 			args = append(args, "-numa", fmt.Sprintf("dist,src=%d,dst=%d,val=%d", t.Nodes[i].ID, t.Nodes[j].ID, d))
+		}
+	}
+	return args
+}
+
+// speeds is the firmware's table of how fast which CPUs reach which memory (HMAT), where the
+// topology tells it.
+func speeds(t topology.Topology) []string {
+	if !t.Tiered() {
+		return nil
+	}
+	args := []string{"-machine", "hmat=on"}
+	for _, from := range t.Nodes {
+		for _, to := range t.Nodes {
+			if len(from.CPUs) == 0 || to.Bytes() == 0 {
+				continue
+			}
+			pair := fmt.Sprintf("hmat-lb,initiator=%d,target=%d,hierarchy=memory", from.ID, to.ID)
+			args = append(args,
+				"-numa", fmt.Sprintf("%s,data-type=access-latency,latency=%d", pair, to.LatencyNS),
+				"-numa", fmt.Sprintf("%s,data-type=access-bandwidth,bandwidth=%dM", pair, to.BytesPerSecond()>>20))
 		}
 	}
 	return args

@@ -35,12 +35,20 @@ type Node struct {
 	Memory string `json:"memory,omitempty"`
 	// CPUs are the numbers of the CPUs on the node; empty for a node without one.
 	CPUs []int `json:"cpus,omitempty"`
+	// LatencyNS, in nanoseconds, and Bandwidth, a size that passes in a second, are what the
+	// firmware says of access to the node's memory from any CPU. Kernels make tiers of them. Either
+	// all nodes with memory have both, or none has any and the firmware says nothing.
+	LatencyNS int    `json:"latency_ns,omitempty"`
+	Bandwidth string `json:"bandwidth,omitempty"`
 
-	bytes int64
+	bytes, perSecond int64
 }
 
 // Bytes is the node's memory in bytes, 0 for a node without memory.
 func (n Node) Bytes() int64 { return n.bytes }
+
+// BytesPerSecond is the node's bandwidth, 0 where the firmware says nothing.
+func (n Node) BytesPerSecond() int64 { return n.perSecond }
 
 // Topology is one machine.
 type Topology struct {
@@ -49,6 +57,16 @@ type Topology struct {
 	Nodes []Node `json:"nodes"`
 	// Distances is the SLIT, row by row in the order of Nodes; empty leaves it to QEMU.
 	Distances [][]int `json:"distances,omitempty"`
+}
+
+// Tiered says whether the firmware tells how fast each node's memory is.
+func (t Topology) Tiered() bool {
+	for _, n := range t.Nodes {
+		if n.LatencyNS > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Memory is the memory of all nodes in bytes.
@@ -166,7 +184,40 @@ func (t *Topology) validate() error {
 	if t.CPUs() == 0 {
 		return errors.New("no node has a CPU")
 	}
+	if err := t.validateSpeeds(); err != nil {
+		return err
+	}
 	return t.validateDistances()
+}
+
+// validateSpeeds fills in the bandwidths and refuses tables that tell only a part.
+func (t *Topology) validateSpeeds() error {
+	tiered := t.Tiered()
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		told := n.LatencyNS != 0 || n.Bandwidth != ""
+		switch {
+		case n.LatencyNS < 0:
+			return fmt.Errorf("node %d: a latency of %d ns is negative", n.ID, n.LatencyNS)
+		case told && n.bytes == 0:
+			return fmt.Errorf("node %d: a node without memory has no latency and no bandwidth", n.ID)
+		case n.bytes > 0 && tiered && (n.LatencyNS == 0 || n.Bandwidth == ""),
+			told && !tiered:
+			return fmt.Errorf("node %d: latency and bandwidth must be given together, for every node with memory or for none", n.ID)
+		}
+		if n.Bandwidth == "" {
+			continue
+		}
+		b, err := units.RAMInBytes(n.Bandwidth)
+		if err != nil {
+			return fmt.Errorf("node %d: bandwidth %q: %w", n.ID, n.Bandwidth, err)
+		}
+		if b <= 0 || b%(1<<20) != 0 {
+			return fmt.Errorf("node %d: bandwidth %q must be a positive number of whole MiB a second", n.ID, n.Bandwidth)
+		}
+		n.perSecond = b
+	}
+	return nil
 }
 
 func (t *Topology) validateDistances() error {

@@ -28,6 +28,20 @@ func TestQuadIsFourNodesOf512MiBWithACPUEach(t *testing.T) {
 	}
 }
 
+func TestTieredIsSlowerWithoutCPUs(t *testing.T) {
+	top, err := Load("tiered")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fast, slow := top.Nodes[0], top.Nodes[1]
+	if !top.Tiered() || len(slow.CPUs) != 0 || slow.LatencyNS <= fast.LatencyNS || slow.BytesPerSecond() >= fast.BytesPerSecond() {
+		t.Errorf("fast %+v, slow %+v", fast, slow)
+	}
+	if quad, err := Load(Default); err != nil || quad.Tiered() {
+		t.Errorf("quad is tiered: %t, %v", quad.Tiered(), err)
+	}
+}
+
 func TestLoadNamesTheTopologiesThereAre(t *testing.T) {
 	_, err := Load("octo")
 	if err == nil || !strings.Contains(err.Error(), "quad") {
@@ -51,6 +65,13 @@ func TestParseRefuses(t *testing.T) {
 		{"an id QEMU has no room for", `{"name":"x","nodes":[{"id":128,"memory":"1GiB","cpus":[0]}]}`, "0..127"},
 		{"too few rows of distances", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0]},{"id":1,"memory":"1GiB"}],"distances":[[10,20]]}`, "1 rows for 2 nodes"},
 		{"too few columns of distances", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0]},{"id":1,"memory":"1GiB"}],"distances":[[10,20],[20]]}`, "1 columns"},
+		{"a latency below nothing", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0],"latency_ns":-1}]}`, "negative"},
+		{"a latency without a bandwidth", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0],"latency_ns":100}]}`, "together"},
+		{"a bandwidth without a latency", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0],"bandwidth":"1GiB"}]}`, "together"},
+		{"a node whose speed nobody tells", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0],"latency_ns":1,"bandwidth":"1GiB"},{"id":1,"memory":"1GiB"}]}`, "node 1"},
+		{"the speed of no memory", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0],"latency_ns":1,"bandwidth":"1GiB"},{"id":1,"cpus":[1],"latency_ns":1,"bandwidth":"1GiB"}]}`, "without memory"},
+		{"a bandwidth that is no size", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0],"latency_ns":1,"bandwidth":"fast"}]}`, "fast"},
+		{"a bandwidth of a part of a MiB", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0],"latency_ns":1,"bandwidth":"1000"}]}`, "whole MiB"},
 		{"a node far from itself", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0]}],"distances":[[20]]}`, "from itself"},
 		{"another node as near as oneself", `{"name":"x","nodes":[{"id":0,"memory":"1GiB","cpus":[0]},{"id":1,"memory":"1GiB"}],"distances":[[10,10],[20,10]]}`, "not within"},
 	} {
