@@ -25,8 +25,9 @@ const rooms = `
 	telemetry    < memcg
 	cgroupfs     < memcg
 	workingset   < memcg
+	numapolicy   < memcg
 	sim          < memcg
-	controller   < memcg config telemetry cgroupfs workingset
+	controller   < memcg config telemetry cgroupfs workingset numapolicy
 	cmd/memagent < memcg config telemetry cgroupfs controller
 	lab          <
 	cmd/memlab   < lab
@@ -54,7 +55,7 @@ var bans = []struct {
 
 // clockless rooms must give the same answer for the same input: they may
 // neither read the clock nor start goroutines nor open files.
-var clockless = []string{"memcg", "workingset"}
+var clockless = []string{"memcg", "workingset", "numapolicy"}
 
 type source struct {
 	path string // slash-separated, from the module's root
