@@ -76,7 +76,7 @@ func (a *app) say(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", 
 // workloadCommand is how guests start workloads; people may too.
 func workloadCommand(out io.Writer) *cobra.Command {
 	return &cobra.Command{
-		Use:                "workload anon|file|hotcold|zipf|churn [flags]",
+		Use:                "workload anon|file|hotcold|zipf|churn|build|compile [flags]",
 		Short:              "Run one of the workloads that scenarios are made of",
 		Hidden:             true,
 		DisableFlagParsing: true,

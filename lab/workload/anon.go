@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,21 +24,20 @@ func runAnon(args []string, r *reporter) error {
 	fs.Var(&window, "window", "part of the memory a pass touches, moving on by itself each time; 0 is all of it")
 	every := fs.Duration("every", 0, "time from one pass to the next; 0 leaves the memory alone")
 	passes := fs.Int("passes", 0, "number of passes, after which the memory is left alone; 0 goes on until SIGTERM")
-	node := fs.Int("node", -1, "NUMA node the memory must come from; -1 leaves it to the kernel")
+	rate := size(0)
+	fs.Var(&rate, "rate", "how much is filled in a second; 0 is as much as can be")
+	var at place
+	at.flag(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	if bytes == 0 {
 		return errors.New("--size must be more than 0")
 	}
-	if *node >= 0 {
-		// A policy belongs to a thread: the one that touches first must be the one that has it.
-		runtime.LockOSThread()
-		if err := bind(*node); err != nil {
-			return err
-		}
+	if err := at.take(); err != nil {
+		return err
 	}
-	mem, err := allocate(int64(bytes))
+	mem, err := allocateAt(int64(bytes), int64(rate))
 	if err != nil {
 		return err
 	}
@@ -53,9 +50,9 @@ func runAnon(args []string, r *reporter) error {
 		part = len(mem)
 	}
 	var sum uint64
-	for at := 0; *passes == 0 || r.n < *passes; at = (at + part) % len(mem) {
+	for from := 0; *passes == 0 || r.n < *passes; from = (from + part) % len(mem) {
 		start := time.Now()
-		sum += touch(mem[at:min(at+part, len(mem))])
+		sum += touch(mem[from:min(from+part, len(mem))])
 		r.pass(time.Since(start), int64(part))
 		if r.err != nil {
 			return r.err
@@ -67,7 +64,10 @@ func runAnon(args []string, r *reporter) error {
 }
 
 // allocate maps memory and fills it with bytes that do not compress.
-func allocate(bytes int64) ([]byte, error) {
+func allocate(bytes int64) ([]byte, error) { return allocateAt(bytes, 0) }
+
+// allocateAt is allocate with at most rate bytes a second, unless rate is 0.
+func allocateAt(bytes, rate int64) ([]byte, error) {
 	mem, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, fmt.Errorf("mapping %d bytes: %w", bytes, err)
@@ -76,21 +76,20 @@ func allocate(bytes int64) ([]byte, error) {
 	if err := unix.Madvise(mem, unix.MADV_NOHUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) {
 		return nil, fmt.Errorf("madvise: %w", err)
 	}
-	scramble(mem, uint64(time.Now().UnixNano()))
-	return mem, nil
-}
-
-// bind makes the calling thread's memory come from one node.
-func bind(node int) error {
-	const mpolBind, bits = 2, 64 // include/uapi/linux/mempolicy.h
-	mask := make([]uint64, node/bits+1)
-	mask[node/bits] = 1 << (node % bits)
-	// The kernel reads one bit less than it is told.
-	_, _, errno := unix.Syscall(unix.SYS_SET_MEMPOLICY, mpolBind, uintptr(unsafe.Pointer(&mask[0])), uintptr(len(mask)*bits+1))
-	if errno != 0 {
-		return fmt.Errorf("set_mempolicy to node %d: %w", node, errno)
+	start := time.Now()
+	seed := uint64(start.UnixNano())
+	if rate == 0 {
+		scramble(mem, seed)
+		return mem, nil
 	}
-	return nil
+	const piece = 256 << 10 // bytes between two looks at the clock
+	for at := int64(0); at < bytes; {
+		next := min(at+piece, bytes)
+		scramble(mem[at:next], seed+uint64(at))
+		at = next
+		pace(start, time.Duration(float64(at)/float64(rate)*float64(time.Second)))
+	}
+	return mem, nil
 }
 
 // scramble fills mem with a xorshift sequence, which no compressor makes smaller.

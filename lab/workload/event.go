@@ -4,6 +4,7 @@
 //	memlab workload anon  --size 64MiB --every 200ms    memory that is re-read all the time
 //	memlab workload file  --path /data/x --loops 3      a file that is read
 //	memlab workload churn --parent /sys/fs/cgroup/x     cgroups that come and go
+//	memlab workload build --sources /data/src --units 9 short processes that read and allocate
 //
 // A workload runs until it is done or is sent SIGTERM.
 package workload
@@ -72,10 +73,12 @@ var kinds = map[string]kind{
 	"hotcold": {"a hot set that is abandoned for another, beside cold memory", runHotCold},
 	"zipf":    {"memory that is read at random, some of it far more often", runZipf},
 	"churn":   {"cgroups that come and go", runChurn},
+	"build":   {"many short processes that read sources, some of them all the same ones", runBuild},
+	"compile": {"one such process", runCompile},
 }
 
 // ErrUsage is returned for arguments that make no sense.
-var ErrUsage = errors.New("usage: workload anon|file|hotcold|zipf|churn [flags]")
+var ErrUsage = errors.New("usage: workload anon|file|hotcold|zipf|churn|build|compile [flags]")
 
 // Run runs the workload that args name, reporting to w.
 func Run(args []string, w io.Writer) error {

@@ -24,12 +24,17 @@ func runFile(args []string, r *reporter) error {
 	every := fs.Duration("every", 0, "time from one pass to the next; 0 does not wait")
 	rate := size(0)
 	fs.Var(&rate, "rate", "how much is read in a second; 0 is as much as can be")
+	var at place
+	at.flag(fs)
 	linger := fs.Bool("linger", false, "stay after the last pass, until SIGTERM")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	if *path == "" {
 		return errors.New("--path is missing")
+	}
+	if err := at.take(); err != nil {
+		return err
 	}
 	f, err := os.Open(*path)
 	if err != nil {
@@ -47,7 +52,7 @@ func runFile(args []string, r *reporter) error {
 		}
 		n = int64(length)
 	}
-	pass := func() error { return readOnce(f, n, int64(rate)) }
+	pass := func() error { return readFrom(f, 0, n, int64(rate)) }
 	if *mapped {
 		if rate > 0 {
 			return errors.New("--rate is for files that are read, not mapped")
@@ -78,18 +83,18 @@ func runFile(args []string, r *reporter) error {
 	return nil
 }
 
-// readOnce reads n bytes, at most rate of them a second unless rate is 0.
-func readOnce(f *os.File, n, rate int64) error {
+// readFrom reads n bytes from an offset on, at most rate of them a second unless rate is 0.
+func readFrom(f *os.File, offset, n, rate int64) error {
 	buf := make([]byte, readBuffer)
 	start := time.Now()
-	for at := int64(0); at < n; {
-		got, err := f.ReadAt(buf[:min(readBuffer, n-at)], at)
-		at += int64(got)
-		if err != nil && !(errors.Is(err, io.EOF) && at >= n) {
-			return fmt.Errorf("reading %s at %d: %w", f.Name(), at, err)
+	for done := int64(0); done < n; {
+		got, err := f.ReadAt(buf[:min(readBuffer, n-done)], offset+done)
+		done += int64(got)
+		if err != nil && !(errors.Is(err, io.EOF) && done >= n) {
+			return fmt.Errorf("reading %s at %d: %w", f.Name(), offset+done, err)
 		}
 		if rate > 0 {
-			pace(start, time.Duration(float64(at)/float64(rate)*float64(time.Second)))
+			pace(start, time.Duration(float64(done)/float64(rate)*float64(time.Second)))
 		}
 	}
 	return nil

@@ -53,6 +53,64 @@ func TestAFileIsReadInPasses(t *testing.T) {
 	}
 }
 
+func TestMemoryIsFilledAtARate(t *testing.T) {
+	mem, err := allocateAt(1<<20, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < len(mem); at += 4096 {
+		if touch(mem[at:at+4096]) == 0 {
+			t.Fatalf("the page at %d was not filled", at)
+		}
+	}
+}
+
+func TestAUnitReadsAllocatesAndEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "src")
+	if err := os.WriteFile(path, make([]byte, 64<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	args := []string{"compile", "--tools", path, "--sources", path, "--common", "16KiB", "--own", "8KiB", "--skip", "1MiB", "--alloc", "64KiB"}
+	if err := Run(args, &out); err != nil {
+		t.Fatal(err)
+	}
+	if list := events(t, out.String()); len(list) != 1 || list[0].Event != Ready || list[0].Bytes != 64<<10 {
+		t.Errorf("got %+v", list)
+	}
+}
+
+func TestOwnPartsGoRoundBehindTheCommonPart(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "src"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(100); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ skip, want int64 }{{20, 20}, {50, 50}, {80, 20}, {110, 50}, {0, 20}} {
+		if got, err := ownPart(f, 20, 30, tc.skip); err != nil || got != tc.want {
+			t.Errorf("skipping %d it begins at %d, want %d: %v", tc.skip, got, tc.want, err)
+		}
+	}
+}
+
+func TestUnitsDifferAndTakeTurnsOnTheNodes(t *testing.T) {
+	const all = 10
+	seen := map[string]bool{}
+	for n := range all {
+		args := unit(n, all, 20, 60, []int{0, 3}).Args
+		seen[args[4]] = true
+		if got, want := args[len(args)-1], []string{"0", "3"}[n%2]; got != want {
+			t.Errorf("unit %d is on node %s, want %s", n, got, want)
+		}
+	}
+	if len(seen) != all || !seen["20"] || !seen["60"] {
+		t.Errorf("units allocate %v", seen)
+	}
+}
+
 // failing accepts a number of writes, then fails.
 type failing struct{ left int }
 
@@ -89,6 +147,12 @@ func TestRunRefuses(t *testing.T) {
 		{"a window larger than what it is in", []string{"hotcold", "--cold", "1MiB"}, "no more than the cold"},
 		{"less than a page", []string{"zipf", "--size", "1KiB"}, "at least a page"},
 		{"a parameter that is none", []string{"zipf", "--s", "NaN"}, "at least 0"},
+		{"a build of nothing", []string{"build", "--sources", "x"}, "--units"},
+		{"a build that allocates less than its least", []string{"build", "--sources", "x", "--units", "1", "--least", "2MiB", "--most", "1MiB"}, "less than --least"},
+		{"a node that is none", []string{"build", "--sources", "x", "--units", "1", "--nodes", "0,two"}, `"two" is no node id`},
+		{"a unit without sources", []string{"compile"}, "--sources is missing"},
+		{"sources that are too short", []string{"compile", "--sources", "/proc/version", "--own", "1MiB"}, "fewer than --common and --own"},
+		{"a node no machine has", []string{"anon", "--node", "900"}, "set_mempolicy to node 900"},
 		{"cgroups without a place", []string{"churn"}, "--parent is missing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
