@@ -43,6 +43,7 @@ type region struct {
 // access itself; false when the job was killed over it.
 func (h *Host) touch(j *Job, r *region, at int) (time.Duration, bool) {
 	j.stats.Touches++
+	j.work = j.gap
 	if r.pages[at] == 0 {
 		r.pages[at] = h.arena.take()
 		h.arena.pages[r.pages[at]].flags = kindFlags[r.kind]
@@ -87,6 +88,9 @@ func (h *Host) faultIn(j *Job, i uint32, n int) {
 		c.add(n, cMajfault, 1)
 		h.refault(p, c, n)
 		j.stats.Refaults++
+		if h.worksOnCPU(kind) {
+			j.work += price
+		}
 		h.stall(j, price)
 	case kind == fileKind:
 		c.add(n, cMajfault, 1)

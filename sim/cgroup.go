@@ -63,7 +63,7 @@ type cgroup struct {
 	// Of the whole subtree:
 	usage, swap uint64 // pages
 	procs       int    // jobs that were started and have not ended
-	running     int    // those of them that still have something to do
+	running     int    // threads of those of them that still have something to do
 
 	events, local [numEvents]uint64
 	ear           *ear // of the host

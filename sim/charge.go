@@ -44,8 +44,14 @@ func (h *Host) shrinkAll(c *cgroup, goal uint64, by reclaimer) progress {
 
 // paid charges a reclaim to the workload that had to do it.
 func (h *Host) paid(j *Job, p progress) {
-	d := time.Duration(p.scanned)*scanPrice + time.Duration(p.reclaimed)*stealPrice
+	d := h.toil(p)
+	j.work += d
 	h.stall(j, d)
+}
+
+// toil is how long a reclaim keeps the one busy who does it.
+func (h *Host) toil(p progress) time.Duration {
+	return time.Duration(p.scanned)*scanPrice + time.Duration(p.reclaimed)*stealPrice + time.Duration(p.written)*h.writePrice
 }
 
 // chargeBatch is how many pages are charged at a time, so how often a workload

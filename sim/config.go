@@ -24,6 +24,11 @@ type Config struct {
 	// DefaultFilePrice.
 	FilePrice time.Duration
 
+	// CPUs is how many threads work at once: those of the workloads, at what
+	// they touch, swap in from memory and reclaim themselves, and a Reclaim for
+	// as long as it took. 0 means a CPU for everybody.
+	CPUs int
+
 	// Self is the cgroup that memagent runs in; "" when it is outside.
 	Self string
 	// ReadOnly refuses every Reclaim, as a host opened for observing does.
@@ -55,6 +60,9 @@ type SwapConfig struct {
 	// Price is how long bringing one page back takes; 0 means the price of the
 	// class.
 	Price time.Duration
+	// WritePrice is how long putting one page out keeps the one busy who
+	// reclaims it: compression. 0 means nothing: a device writes by itself.
+	WritePrice time.Duration
 }
 
 // DefaultFilePrice is what a page read from a file costs: 40 MB/s, a cloud

@@ -16,7 +16,8 @@
 //
 // A workload is a small value that says which pages are touched when. A touch
 // that has to read takes the price of the device, and the workload waits for
-// it: thrashing makes it slow, as it does in life.
+// it: thrashing makes it slow, as it does in life. Where a host is given a
+// number of CPUs, workloads and reclaim on request wait for one another.
 //
 // # What is not
 //

@@ -59,6 +59,7 @@ func (s *scan) inactive(c *cgroup, n, kind int, nr uint64) (freed uint64) {
 		}
 	}
 	s.scanned += scanned
+	s.written += written
 	c.add(n, cScanKswapd+counter(s.by), scanned)
 	c.add(n, cStealKswapd+counter(s.by), freed)
 	h.noteCost(c, n, kind, written, scanned-freed)

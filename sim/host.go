@@ -32,8 +32,10 @@ type Host struct {
 	swapTotal, swapUsed  uint64
 	swapClass            memcg.SwapClass
 	swapPrice, filePrice time.Duration
+	writePrice           time.Duration
 	swappiness           int
 
+	cpus  processors
 	queue queue
 	jobs  uint64 // started so far
 
@@ -57,7 +59,8 @@ func New(cfg Config) *Host {
 		cfg: cfg, kernel: cfg.Kernel, renew: psiPeriod, arena: newArena(),
 		byPath: map[string]*cgroup{}, issued: map[memcg.ID]bool{}, inodes: firstInode,
 		filePrice: cfg.FilePrice, swapTotal: cfg.Swap.Bytes / PageSize, swapClass: cfg.Swap.Class,
-		swapPrice: cfg.Swap.Price, swappiness: 60,
+		swapPrice: cfg.Swap.Price, writePrice: cfg.Swap.WritePrice, swappiness: 60,
+		cpus: processors{free: make([]time.Duration, max(cfg.CPUs, 0))},
 	}
 	if cfg.Kernel.Name == "" {
 		panic("sim: no kernel: pass one of the Kernel values")
@@ -185,7 +188,7 @@ func (h *Host) Start(p string, w Workload, on ...memcg.NodeID) *Job {
 	if c == nil {
 		return nil
 	}
-	j := &Job{h: h, group: c, name: w.String(), due: h.now, began: h.now, order: h.jobs, place: -1}
+	j := &Job{h: h, group: c, name: w.String(), due: h.now, ready: h.now, began: h.now, order: h.jobs, place: -1, threads: 1}
 	h.jobs++
 	for _, id := range on {
 		i, ok := h.nodeIndex(id)
@@ -210,7 +213,7 @@ func (h *Host) Start(p string, w Workload, on ...memcg.NodeID) *Job {
 	c.jobs = append(c.jobs, j)
 	for g := c; g != nil; g = g.parent {
 		g.procs++
-		g.running++
+		g.running += j.threads
 	}
 	heap.Push(&h.queue, j)
 	return j

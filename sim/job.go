@@ -15,14 +15,17 @@ type Job struct {
 	gap     time.Duration // between two touches
 	regions []*region
 	program program
+	threads int // that touch at once
 
-	due      time.Duration // of the next touch
+	due      time.Duration // of the next touch, or when a CPU may be free for it
+	ready    time.Duration // of the next touch
 	order    uint64        // among jobs that are due at the same time
 	place    int           // in the queue; -1 when it has nothing to do
 	finished bool          // has nothing to do any more, but keeps its memory
 	ended    bool          // stopped or killed
 
 	wait  time.Duration // of the touch that is going on
+	work  time.Duration // of the step that is going on, on a CPU
 	over  int           // pages charged over memory.high since the last brake
 	began time.Duration // of the pass that is going on
 	stats JobStats
@@ -111,7 +114,7 @@ func (h *Host) finish(j *Job) {
 		heap.Remove(&h.queue, j.place)
 	}
 	for c := j.group; c != nil; c = c.parent {
-		c.running--
+		c.running -= j.threads
 	}
 }
 
@@ -150,6 +153,9 @@ func (q queue) Len() int { return len(q) }
 func (q queue) Less(a, b int) bool {
 	if q[a].due != q[b].due {
 		return q[a].due < q[b].due
+	}
+	if q[a].ready != q[b].ready {
+		return q[a].ready < q[b].ready
 	}
 	return q[a].order < q[b].order
 }

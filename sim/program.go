@@ -89,15 +89,16 @@ func (streaming) step(h *Host, j *Job) (time.Duration, bool) {
 	return j.gap + cost, !ok
 }
 
-// zipf touches all pages once and then draws them by weight.
+// zipf touches all pages once and then draws them by weight, in several threads.
 type zipf struct {
-	upTo   []float64 // sums of the weights
-	next   int       // first page that was not touched yet
+	ready  []time.Duration // when each thread touches next
+	upTo   []float64       // sums of the weights
+	next   int             // first page that was not touched yet
 	source *rand.Rand
 }
 
-func newZipf(pages int, exponent float64, source *rand.Rand) *zipf {
-	z := &zipf{upTo: make([]float64, pages), source: source}
+func newZipf(pages int, exponent float64, threads int, source *rand.Rand) *zipf {
+	z := &zipf{ready: make([]time.Duration, threads), upTo: make([]float64, pages), source: source}
 	sum := 0.0
 	for k := range z.upTo {
 		sum += math.Pow(float64(k+1), -exponent)
@@ -114,7 +115,19 @@ func (z *zipf) step(h *Host, j *Job) (time.Duration, bool) {
 		page = z.draw()
 	}
 	cost, ok := h.touch(j, j.regions[0], page)
-	return j.gap + cost, !ok
+	z.ready[z.turn()] = h.now + j.gap + cost
+	return max(0, z.ready[z.turn()]-h.now), !ok
+}
+
+// turn returns the thread that touches next.
+func (z *zipf) turn() int {
+	first := 0
+	for i, at := range z.ready {
+		if at < z.ready[first] {
+			first = i
+		}
+	}
+	return first
 }
 
 func (z *zipf) draw() int {

@@ -34,7 +34,10 @@ type request struct {
 }
 
 // progress is what came of it, in pages.
-type progress struct{ reclaimed, scanned uint64 }
+type progress struct {
+	reclaimed, scanned uint64
+	written            uint64 // of the reclaimed, to swap
+}
 
 type scan struct {
 	h *Host

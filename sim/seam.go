@@ -97,9 +97,11 @@ func (h *Host) Writes() uint64 {
 }
 
 // Reclaim takes memory as writes to memory.reclaim would, in chunks. It moves
-// no clock: Took is what the work would have taken. An end before all was done
-// is of kind memcg.ErrPartial; a swappiness that the kernel does not take is
-// memcg.ErrUnsupported. Two requests at once for one cgroup are misuse.
+// no clock: Took is what the work would have taken, and how long it keeps one
+// of the CPUs from the workloads, where their number is given. An end before
+// all was done is of kind memcg.ErrPartial; a swappiness that the kernel does
+// not take is memcg.ErrUnsupported. Two requests at once for one cgroup are
+// misuse.
 func (h *Host) Reclaim(ctx context.Context, r memcg.Reclaim) (o memcg.Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,6 +125,7 @@ func (h *Host) Reclaim(ctx context.Context, r memcg.Reclaim) (o memcg.Outcome) {
 	}
 	before := h.account(c)
 	o.Err = h.chunks(ctx, c, &o, f)
+	h.cpus.take(h.now, o.Took)
 	after := h.account(c)
 	o.Reclaimed = memcg.Value((after.stolen - before.stolen) * PageSize)
 	o.Shrunk = memcg.Value((before.usage - min(before.usage, after.usage)) * PageSize)
@@ -219,7 +222,7 @@ func (h *Host) write(c *cgroup, pages uint64, swappiness int) (took time.Duratio
 		got := h.shrink(request{
 			target: c, nodes: h.everyNode, goal: max(goal, batch), swappiness: swappiness, by: proactive,
 		})
-		took += time.Duration(got.scanned)*scanPrice + time.Duration(got.reclaimed)*stealPrice
+		took += h.toil(got)
 		done += got.reclaimed
 		if got.reclaimed > 0 {
 			continue

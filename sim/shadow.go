@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/memagent/memagent/memcg"
+
 // Workingset detection, after mm/workingset.c. A page that is evicted leaves a
 // shadow: the nonresident age of the cgroup whose reclaim took it. The age has
 // grown by one for every eviction and activation since; when the page comes
@@ -48,6 +50,9 @@ func (h *Host) refault(p *page, c *cgroup, node int) {
 	was := p.flags&workingset != 0
 	p.flags &^= out | workingset
 	if !h.detects(kind) {
+		if h.kernel.Prints(memcg.StatRefaultAnon) {
+			c.add(node, cRefaultAnon, 1)
+		}
 		if h.kernel.NewAnonActive {
 			p.flags |= active
 		}

@@ -36,13 +36,21 @@ func (h *Host) Run(d time.Duration) {
 			return
 		}
 		j := h.queue[0]
+		if at := h.cpus.first(h.now); at > h.now {
+			j.due = at
+			heap.Fix(&h.queue, j.place)
+			continue
+		}
+		j.work = 0
 		after, over := j.program.step(h, j)
 		switch {
 		case j.finished: // it was killed
 		case over:
 			h.finish(j)
 		default:
+			h.cpus.take(h.now, j.work)
 			j.due = h.now + after
+			j.ready = j.due
 			heap.Fix(&h.queue, j.place)
 		}
 	}

@@ -51,7 +51,9 @@ type Zipf struct {
 	Bytes    uint64
 	Kind     Kind
 	Exponent float64
-	Rate     uint64
+	Rate     uint64 // of each thread
+	// Threads is how many touch the same memory at once; 0 means one.
+	Threads int
 	// Rand draws; nil draws from the host's seed and the number of the job.
 	Rand *rand.Rand
 }
@@ -141,7 +143,8 @@ func (w Zipf) plan(h *Host, j *Job) (uint64, error) {
 		source = h.cfg.source(j.order)
 	}
 	j.regions = []*region{{kind: w.Kind, pages: make([]uint32, pages)}}
-	j.program = newZipf(pages, w.Exponent, source)
+	j.threads = max(w.Threads, 1)
+	j.program = newZipf(pages, w.Exponent, j.threads, source)
 	return w.Rate, nil
 }
 
