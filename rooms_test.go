@@ -27,15 +27,16 @@ const rooms = `
 	workingset   < memcg
 	numapolicy   < memcg
 	sim          < memcg
-	controller   < memcg config telemetry cgroupfs workingset numapolicy
-	cmd/memagent < memcg config telemetry cgroupfs controller
+	journal      < memcg
+	controller   < memcg config telemetry cgroupfs workingset journal numapolicy
+	cmd/memagent < memcg config telemetry cgroupfs controller journal
 	lab          <
 	cmd/memlab   < lab
 `
 
 // testsMay lists what a room's tests may import beyond that.
 const testsMay = `
-	sim        < controller workingset
+	sim        < controller workingset journal
 	controller < sim
 	cgroupfs   < sim
 `
@@ -47,7 +48,7 @@ var bans = []struct {
 	reason string
 }{
 	{"os/exec", []string{"lab", "cmd/memlab"}, "the agent starts no other program; a shell between it and the kernel loses the errno"},
-	{"golang.org/x/sys/unix", []string{"cgroupfs", "lab", "telemetry", "config", "cmd/memagent"}, "system calls live at the edges, pure rooms have none"},
+	{"golang.org/x/sys/unix", []string{"cgroupfs", "lab", "telemetry", "config", "journal", "cmd/memagent"}, "system calls live at the edges, pure rooms have none"},
 	{"math/rand", []string{"lab"}, "randomness is passed in, with a seed"},
 	{"math/rand/v2", []string{"lab", "sim"}, "randomness is passed in, with a seed"},
 	{"unsafe", []string{"cgroupfs", "lab"}, "only where the kernel's structures are read"},
