@@ -24,6 +24,13 @@ func TestSampleAllocatesNothing(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations a sample", n)
 	}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := fs.Current(id); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations in a reading of memory.current", n)
+	}
 }
 
 func TestBeyondTheBudgetFilesAreOpenedForEachReading(t *testing.T) {

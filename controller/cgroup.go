@@ -31,8 +31,11 @@ type cgroup struct {
 	// may act.
 	held string
 
-	wakeAt time.Time // when to look again before the next tick; zero: then
-	fill   float64   // bytes a second charged, the highest of late, fading
+	wakeAt  time.Time // when to look again before the next tick; zero: then
+	closely bool      // a whole sample is wanted then
+	fill    filling
+	hold    workingset.Hold // what to keep to between two samples
+	verdict string          // of the last
 	// listened is set when the loop was asked to hear of its memory.events.
 	listened bool
 
@@ -57,6 +60,9 @@ func (c *cgroup) failed(now time.Time, interval time.Duration) {
 
 func (c *cgroup) finished(o memcg.Outcome, pageSize uint64) {
 	c.done = &o
+	if shrunk, ok := o.Shrunk.Get(); ok {
+		c.fill.taken += float64(shrunk)
+	}
 	swapped, okS := o.SwapOut.Get()
 	taken, okT := o.Reclaimed.Get()
 	if !okS || !okT || pageSize == 0 {

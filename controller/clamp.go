@@ -76,7 +76,7 @@ func (c *Core) handOut(now time.Time, host *memcg.HostSample, slots int) {
 		}
 		slots--
 		c.turn = first + i + 1
-		r.Acted = true
+		r.Acted, cg.wakeAt = true, time.Time{} // CameBack wakes
 		c.inFlight[r.Cgroup] = reserve
 		c.requests = append(c.requests, Request{Reclaim: memcg.Reclaim{
 			Cgroup:     r.Cgroup,

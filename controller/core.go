@@ -25,11 +25,13 @@ type Notifier interface {
 }
 
 // Observation is what reading one cgroup in this tick gave: a sample or an
-// error.
+// error. Between two samples it may be a glance, which has neither but Current.
 type Observation struct {
 	ID     memcg.ID
 	Sample *memcg.Sample
 	Err    error
+	// Current is memory.current in bytes, of a glance.
+	Current memcg.Field
 	// Ages is what the multi-gen LRU tells of the cgroup, where WantsAges
 	// asked for it; nil where it tells nothing, with AgesErr for the reason.
 	Ages    []memcg.Generation
@@ -227,9 +229,16 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 		}
 	}
 	for ob := range obs {
+		if ob.Current.Known() {
+			if r, ok := c.glance(now, host, ob); ok {
+				c.records = append(c.records, r)
+			}
+			continue
+		}
 		c.records = append(c.records, c.decide(now, host, ob))
 	}
 	c.handOut(now, host, slots)
+	c.dropHeld(now)
 	return c.requests, c.records
 }
 
@@ -275,9 +284,13 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	r.RefaultAnon = since(s.Stat.Get(memcg.StatRefaultAnon), &cg.refaultA)
 	r.RefaultFile = since(s.Stat.Get(memcg.StatRefaultFile), &cg.refaultF)
 	r.Stall = since(s.Pressure.Some.Total, &cg.stall)
-	cg.sampledAt = now
-
-	cg.wakeAt = c.nextLook(now, cg, &d.Signals, &r)
+	cg.sampledAt, cg.closely = now, false
+	cg.verdict, cg.hold = r.Verdict, d.Hold
+	if current, ok := s.Current.Get(); ok {
+		rate, _ := d.Signals.FillRate.Get()
+		cg.fill.see(now, float64(current), rate)
+	}
+	cg.wakeAt = c.nextLook(now, cg)
 
 	r.Want, r.Swappiness, r.Floor = d.Intent.Bytes, d.Intent.Swappiness, d.Intent.Floor
 	r.Because, r.Clipped, r.OlderThan = d.Because, d.Clipped, d.Intent.OlderThan

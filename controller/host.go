@@ -24,6 +24,10 @@ type Host interface {
 	// Sample reads all memory files of one cgroup into s. memcg.ErrGone: it
 	// no longer exists.
 	Sample(id memcg.ID, s *memcg.Sample) error
+	// Current reads memory.current alone, in bytes: what it costs is one read
+	// that makes the kernel sum nothing up. memcg.ErrGone as for Sample; any
+	// other error means that it is not known.
+	Current(id memcg.ID) (bytes uint64, err error)
 	// HostSample reads what the host has.
 	HostSample(h *memcg.HostSample) error
 	// Generations appends what the multi-gen LRU knows of a cgroup and of all

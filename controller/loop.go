@@ -96,7 +96,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-wake.C:
 			now := time.Now()
 			l.Host.BeginTick()
-			l.step(workCtx, now, l.sample(func(id memcg.ID) bool { return l.Core.Woken(id, now) }), workers-l.running)
+			l.step(workCtx, now, l.look(func(id memcg.ID) Look { return l.Core.Woken(id, now) }), workers-l.running)
 		}
 	}
 }
@@ -195,7 +195,12 @@ func (l *Loop) tick(workCtx context.Context, now time.Time, stale bool, slots in
 	if !l.host.MemTotal.Known() {
 		return
 	}
-	l.step(workCtx, now, l.sample(func(id memcg.ID) bool { return l.Core.Due(id, now) }), slots)
+	l.step(workCtx, now, l.look(func(id memcg.ID) Look {
+		if l.Core.Due(id, now) {
+			return Sample
+		}
+		return NoLook
+	}), slots)
 }
 
 // step has the core decide on what is read now, starts the workers and hands
@@ -253,17 +258,25 @@ func (l *Loop) rescan(now time.Time) error {
 	return nil
 }
 
-// sample reads the watched cgroups that are wanted, parents before children.
-func (l *Loop) sample(wanted func(memcg.ID) bool) iter.Seq[Observation] {
+// look reads the watched cgroups that are wanted, parents before children.
+func (l *Loop) look(wanted func(memcg.ID) Look) iter.Seq[Observation] {
 	return func(yield func(Observation) bool) {
 		for _, id := range l.watched {
-			if !wanted(id) {
+			ob := Observation{ID: id}
+			switch wanted(id) {
+			case NoLook:
 				continue
-			}
-			ob := Observation{ID: id, Sample: &l.one, Err: l.Host.Sample(id, &l.one)}
-			if ob.Err == nil && l.Core.WantsAges(id) {
-				l.gens, ob.AgesErr = l.Host.Generations(id, l.gens[:0])
-				ob.Ages = l.gens
+			case Glance:
+				bytes, err := l.Host.Current(id)
+				if ob.Current = memcg.Value(bytes); err != nil {
+					ob.Err = err
+				}
+			case Sample:
+				ob.Sample, ob.Err = &l.one, l.Host.Sample(id, &l.one)
+				if ob.Err == nil && l.Core.WantsAges(id) {
+					l.gens, ob.AgesErr = l.Host.Generations(id, l.gens[:0])
+					ob.Ages = l.gens
+				}
 			}
 			if !yield(ob) {
 				return

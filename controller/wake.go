@@ -2,45 +2,123 @@ package controller
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/memagent/memagent/memcg"
 	"github.com/memagent/memagent/telemetry"
-	"github.com/memagent/memagent/workingset"
 )
 
-// wakeLeast is the shortest pause between two looks at a cgroup that fills up:
-// a sample costs a flush of the kernel's counters, and 20 of them a second for
-// the few cgroups that are about to meet their limit is what that is worth.
-const wakeLeast = 50 * time.Millisecond
+const (
+	// glanceLeast is the shortest pause between two glances at the
+	// memory.current of a cgroup that is about to meet its limit: one pread that
+	// flushes nothing, some microseconds, a hundred times a second at most.
+	glanceLeast = 10 * time.Millisecond
+	// wakeLeast is the shortest pause between two samples of a cgroup, and until
+	// it is looked at again after a request had to wait: a sample costs a flush
+	// of the kernel's counters.
+	wakeLeast = 50 * time.Millisecond
+	// earlySamples is how many samples an interval may be cut into by limits
+	// that are met: enough to find a thrash within a tick.
+	earlySamples = 4
+	// fillHalfLife is how fast a cgroup's filling is forgotten when it pauses:
+	// allocation comes in bursts, and one quiet look must not put the next one
+	// off to the tick. Two seconds outlast the pauses of a busy task and cost
+	// at most a few glances after it has ended.
+	fillHalfLife = 2 * time.Second
+	// fillReach is how far ahead a request between two samples reaches: what is
+	// charged while one write is under way.
+	fillReach = 50 * time.Millisecond
+)
 
-// fillHalfLife is how fast a cgroup's filling is forgotten when it pauses:
-// allocation comes in bursts, and one quiet look must not put the next one off
-// to the tick. Two seconds outlast the pauses of a busy task and cost at most
-// a few looks after it has ended.
-const fillHalfLife = 2 * time.Second
+// Look is how closely a cgroup is to be looked at between two ticks.
+type Look uint8
+
+// Looks.
+const (
+	NoLook Look = iota
+	Glance      // at memory.current alone
+	Sample      // at everything
+)
+
+// filling keeps how fast a cgroup is charged, by what is seen of memory.current
+// and what requests have taken meanwhile.
+type filling struct {
+	rate    float64 // bytes a second, the highest of late, fading
+	current float64 // bytes, at the last look
+	taken   float64 // bytes that requests took since
+	at      time.Time
+}
+
+// see books a look at memory.current. known is the rate of a whole sample in
+// bytes a second, 0 where there is none.
+func (f *filling) see(now time.Time, current, known float64) {
+	rate := known
+	elapsed := now.Sub(f.at).Seconds()
+	if !f.at.IsZero() && elapsed > 0 {
+		f.rate *= math.Exp2(-elapsed / fillHalfLife.Seconds())
+		rate = max(rate, (current-f.current+f.taken)/elapsed)
+	}
+	f.rate = max(f.rate, rate)
+	f.current, f.taken, f.at = current, 0, now
+}
 
 // nextLook returns when to look at a cgroup again before the next tick, zero if
 // that will do: a cgroup that is kept below its limit must not fill the rest
 // of the way unseen, or the kernel reclaims in its own way. Half the time that
 // this takes leaves the other half to reclaim in.
-func (c *Core) nextLook(now time.Time, cg *cgroup, s *workingset.Signals, r *telemetry.Record) time.Time {
-	if !c.keepsBelow(cg) {
+func (c *Core) nextLook(now time.Time, cg *cgroup) time.Time {
+	if !c.keepsBelow(cg) || cg.hold.Above == 0 || cg.fill.rate <= 0 {
 		return time.Time{}
 	}
-	limit, ok := s.Limit.Get()
-	current, known := r.Current.Get()
-	if rate, ok := s.FillRate.Get(); ok {
-		cg.fill = max(rate, cg.fill*math.Exp2(-r.Elapsed.Seconds()/fillHalfLife.Seconds()))
+	if _, busy := c.inFlight[cg.id]; busy {
+		return time.Time{} // CameBack wakes
 	}
-	if !ok || !known || cg.fill <= 0 {
-		return time.Time{}
-	}
-	left := max(limit-float64(current), 0) / cg.fill / 2
+	left := max(float64(cg.hold.Above)-cg.fill.current, 0) / cg.fill.rate / 2
 	if left >= c.cfg.Interval.Seconds() {
 		return time.Time{}
 	}
-	return now.Add(max(time.Duration(left*float64(time.Second)), wakeLeast))
+	return now.Add(max(time.Duration(left*float64(time.Second)), glanceLeast))
+}
+
+// glance decides on memory.current alone, by the hold that the last sample has
+// left. ok is false when nothing follows.
+func (c *Core) glance(now time.Time, host *memcg.HostSample, ob Observation) (r telemetry.Record, ok bool) {
+	cg, known := c.cgroups[ob.ID]
+	current, read := ob.Current.Get()
+	if !known || ob.Err != nil || !read {
+		if known {
+			cg.wakeAt = time.Time{} // the tick will find out
+		}
+		return r, false
+	}
+	cg.fill.see(now, float64(current), 0)
+	cg.wakeAt = c.nextLook(now, cg)
+	if cg.hold.Above == 0 || current <= cg.hold.Above {
+		return r, false
+	}
+	ahead := uint64(cg.fill.rate * fillReach.Seconds())
+	r = telemetry.Record{
+		Time: now, Tick: c.tick, Cgroup: cg.id, Policy: cg.policy.Name, Mode: c.modeOf(cg), Glance: true,
+		Law: cg.law.Law.String(), Verdict: cg.verdict, Rule: "headroom", Current: ob.Current,
+		Want: min(current-cg.hold.Above+ahead, current-min(cg.hold.Floor, current)), Swappiness: cg.hold.Swappiness, Floor: cg.hold.Floor,
+	}
+	c.clamp(host, cg, &r)
+	return r, r.Want > 0
+}
+
+// dropHeld drops what glances wanted and could not have: they come so often that
+// the log would tell nothing else. Such a cgroup is looked at again soon.
+func (c *Core) dropHeld(now time.Time) {
+	c.records = slices.DeleteFunc(c.records, func(r telemetry.Record) bool {
+		if !r.Glance || r.Acted {
+			return false
+		}
+		if cg, ok := c.cgroups[r.Cgroup]; ok && !cg.wakeAt.IsZero() {
+			cg.wakeAt = now.Add(wakeLeast)
+		}
+		return true
+	})
 }
 
 // NextWake returns the earliest time at which a cgroup wants to be looked at
@@ -54,10 +132,16 @@ func (c *Core) NextWake() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Woken reports whether a cgroup wants to be looked at now.
-func (c *Core) Woken(id memcg.ID, now time.Time) bool {
+// Woken tells how a cgroup wants to be looked at now.
+func (c *Core) Woken(id memcg.ID, now time.Time) Look {
 	cg, ok := c.cgroups[id]
-	return ok && !cg.wakeAt.IsZero() && !cg.wakeAt.After(now)
+	switch {
+	case !ok || cg.wakeAt.IsZero() || cg.wakeAt.After(now):
+		return NoLook
+	case cg.closely:
+		return Sample
+	}
+	return Glance
 }
 
 // Unheard returns the cgroups whose memory.events the loop should listen to and
@@ -73,16 +157,24 @@ func (c *Core) Unheard() (list []memcg.ID) {
 	return list
 }
 
-// Heard notes that a cgroup met a limit, so that it is looked at soon.
+// Heard notes that a cgroup met a limit, so that it is looked at soon. Where the
+// limit is left to the kernel, that it is met is no news.
 func (c *Core) Heard(id memcg.ID, now time.Time) {
-	cg, ok := c.cgroups[id]
-	if !ok {
-		return
+	if cg, ok := c.cgroups[id]; ok && cg.hold.Above > 0 {
+		c.wake(cg, now, now.Sub(cg.sampledAt) >= c.cfg.Interval/earlySamples)
 	}
-	at := now
-	if least := cg.sampledAt.Add(wakeLeast); at.Before(least) {
+}
+
+// wake has a cgroup looked at as soon as may be.
+func (c *Core) wake(cg *cgroup, at time.Time, closely bool) {
+	least := cg.fill.at.Add(glanceLeast)
+	if closely {
+		least = cg.sampledAt.Add(wakeLeast)
+	}
+	if at.Before(least) {
 		at = least
 	}
+	cg.closely = cg.closely || closely
 	if cg.wakeAt.IsZero() || at.Before(cg.wakeAt) {
 		cg.wakeAt = at
 	}
@@ -94,8 +186,12 @@ func (c *Core) Heard(id memcg.ID, now time.Time) {
 // limit.
 func (c *Core) CameBack(r Result, now time.Time) {
 	cg, ok := c.cgroups[r.Reclaim.Cgroup]
-	if ok && (r.Age && cg.agings > 0 || c.keepsBelow(cg) && cg.fill > 0) {
-		c.Heard(cg.id, now)
+	switch {
+	case !ok:
+	case r.Age && cg.agings > 0:
+		c.wake(cg, now, true)
+	case c.keepsBelow(cg) && cg.hold.Above > 0 && cg.fill.rate > 0:
+		c.wake(cg, now, false)
 	}
 }
 

@@ -51,6 +51,9 @@ func (l DecisionLog) Record(r *Record) {
 		Str("swappiness", r.Swappiness.String()).
 		Uint64("floor", r.Floor).
 		Bool("acted", r.Acted)
+	if r.Glance {
+		e.Bool("glance", true)
+	}
 	if r.OlderThan > 0 {
 		e.Int64("older_than_ms", r.OlderThan.Milliseconds())
 	}

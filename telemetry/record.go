@@ -17,7 +17,7 @@ const (
 
 // Record is one decision: what was seen of one cgroup in one tick, what
 // followed from it, what bounds it met and what came of the request before.
-// There is exactly one for each watched cgroup and tick, also when nothing was
+// There is exactly one for each watched cgroup and sample, also when nothing was
 // wanted and also when the cgroup could not be read.
 type Record struct {
 	Time   time.Time
@@ -25,6 +25,10 @@ type Record struct {
 	Cgroup memcg.ID
 	Policy string
 	Mode   Mode
+	// Glance tells that only memory.current was read, between two samples, and
+	// that the last sample's verdict and headroom were kept to. There is such a
+	// record only where a request followed from it.
+	Glance bool
 
 	// Err is why the cgroup could not be sampled; the fields below Law are
 	// then absent and nothing was decided.

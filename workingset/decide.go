@@ -32,6 +32,7 @@ func Decide(st *State, in Input, p Policy) Decision {
 	st.fill(&d.Signals, &v)
 	d.Verdict = st.verdict(&d.Signals, &v)
 	d.Intent, d.Rule = st.act(&d, &v)
+	d.Hold = st.keep(&d, &v)
 	d.Clipped = v.bound(&d.Intent, d.Clipped)
 	if d.Intent.Bytes == 0 {
 		d.Intent.Kind, d.Intent.Swappiness, d.Intent.OlderThan = KindNone, memcg.Swappiness{}, 0

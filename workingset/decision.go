@@ -79,6 +79,8 @@ type Decision struct {
 	Verdict Verdict
 	Signals Signals
 	Intent  Intent
+	// Hold is what to keep to until the next decision.
+	Hold Hold
 	// Because lists the figures that decided, the weightiest first. It is kept
 	// in the State: valid until the next Decide with that State.
 	Because []memcg.Term

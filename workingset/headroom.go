@@ -1,42 +1,106 @@
 package workingset
 
-// headroomMost bounds headroom as a part of the limit, however fast the cgroup
-// allocates: an eighth is as much as may stay unused for the sake of peace.
-const headroomMost = 1.0 / 8
+import "github.com/memagent/memagent/memcg"
+
+const (
+	// headroomMost bounds headroom as a part of the limit, however fast the
+	// cgroup allocates: an eighth is as much as may stay unused for the sake of
+	// peace.
+	headroomMost = 1.0 / 8
+	// headroomReach is the time in which a cgroup must not fill its headroom:
+	// the pause between two glances at memory.current, one write of some 50 ms
+	// that is under way already, and as much again for a busy CPU.
+	headroomReach = 0.1 // seconds
+	// headroomMissed bounds headroom while anon thrashes, as a part of what is
+	// out and comes back: what is kept free is missed too, so that the refaults
+	// grow by that part, 5 %.
+	headroomMissed = 0.05
+	// mostly is the part of the anon that was taken of late which must have come
+	// back for more of it to come back too. Below half, most was cold.
+	mostly = 0.5
+)
+
+// Hold is what keeps a cgroup below its limit between two samples, by the
+// verdict of the last: a look at memory.current alone tells when to ask.
+type Hold struct {
+	// Above is the memory.current, in bytes, above which headroom is missing;
+	// 0 where nothing is to be kept free.
+	Above      uint64
+	Swappiness memcg.Swappiness // of the requests; the zero value passes nothing
+	Floor      uint64           // bytes at which they stop
+}
 
 // want returns the headroom in bytes below a limit: the policy's, or what is
-// charged until the next look if that is more, at most an eighth of the limit.
+// charged while the agent reacts if that is more, at most an eighth of the
+// limit.
 func (h *Headroom) want(limit, filling float64) float64 {
 	if !h.On {
 		return 0
 	}
-	return min(max(h.Fraction*limit, float64(h.Bytes), filling), max(headroomMost*limit, h.Fraction*limit))
+	return min(max(h.asked(limit), filling), max(headroomMost*limit, h.Fraction*limit))
+}
+
+// asked is the policy's own figure, in bytes.
+func (h *Headroom) asked(limit float64) float64 { return max(h.Fraction*limit, float64(h.Bytes)) }
+
+// hold says where headroom begins and with which swappiness it is made. While
+// anon that was taken comes back, headroom is bounded by what is out, and where
+// that is less than what is charged while the agent reacts, the kernel's reclaim
+// at the limit is left alone: the agent's would only come too late. While a
+// stream passes, or what grows is file that nobody has missed yet, it takes file
+// only, as far as the policy lets it. Where less than a tenth of memory is above
+// the floor nothing is kept free: that is the last of the cache, the limit is
+// too small, and what is taken would be read again at once (case c62).
+func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
+	limit, ok := d.Signals.Limit.Get()
+	if !ok || !v.policy.Headroom.On || d.Signals.Reclaimable.or(0) < tight*v.current {
+		return Hold{}, false
+	}
+	asked := v.policy.Headroom.asked(limit)
+	filling := d.Signals.FillRate.or(0) * headroomReach
+	want := v.policy.Headroom.want(limit, filling)
+	switch {
+	case d.Verdict == FileThrash:
+		want = asked // what fills it is what it has just lost
+	case d.Verdict == AnonThrash, st.flows.returning(anon) > mostly && v.lists.size(file) < asked:
+		if want = min(asked, headroomMissed*d.Signals.Short.or(0)); want < filling {
+			return Hold{}, false
+		}
+	}
+	h = Hold{Above: bytesOf(limit - want), Swappiness: v.policy.Swappiness.pass(d.Signals.Swappiness), Floor: v.floor.bytes}
+	fileGrows := d.Verdict == Growing && 2*d.Signals.AnonGrowth.or(0) < d.Signals.AllocRate.or(0)
+	if d.Verdict == Streaming || fileGrows {
+		h.Swappiness = v.policy.Swappiness.least()
+	}
+	return h, true
+}
+
+// keep is the hold until the next decision, none where the law asks for no
+// headroom either. Where swap is to be kept free it takes no anon.
+func (st *State) keep(d *Decision, v *view) Hold {
+	h, ok := st.hold(d, v)
+	if !ok || v.policy.Law != Memagent || d.Verdict == Throttled || d.Verdict == LimitBound {
+		return Hold{}
+	}
+	if n, set := h.Swappiness.Get(); set && n == 0 || !v.floor.swapThere || float64(v.floor.hostRoom) > headroomMost*v.current {
+		return h
+	}
+	if lo, ok := v.policy.Swappiness.least().Get(); !ok || lo > 0 {
+		return Hold{}
+	}
+	h.Swappiness = v.policy.Swappiness.least()
+	return h
 }
 
 // headroom asks for what is missing between memory.current and the limit less
-// headroom. While a stream passes, or what grows is file that nobody has missed
-// yet, it takes file only, as far as the policy lets it. Where less than a tenth of memory is above the floor it asks for
-// nothing: that is the last of the cache, the limit is too small, and what is
-// taken would be read again at once (case c62).
+// headroom.
 func (st *State) headroom(d *Decision, v *view) (Intent, bool) {
-	limit, ok := d.Signals.Limit.Get()
-	if !ok || !v.policy.Headroom.On || d.Signals.Reclaimable.or(0) < tight*v.current {
+	h, ok := st.hold(d, v)
+	over := v.current - float64(h.Above)
+	if !ok || !(over >= v.page) {
 		return Intent{}, false
 	}
-	filling := d.Signals.FillRate.or(0) * v.d.seconds
-	if d.Verdict == FileThrash {
-		filling = 0 // what fills it is what it has just lost
-	}
-	over := v.current - (limit - v.policy.Headroom.want(limit, filling))
-	if !(over >= v.page) {
-		return Intent{}, false
-	}
-	i := Intent{Kind: KindHeadroom, Bytes: bytesOf(over), Swappiness: v.policy.Swappiness.pass(d.Signals.Swappiness)}
-	fileGrows := d.Verdict == Growing && 2*d.Signals.AnonGrowth.or(0) < d.Signals.AllocRate.or(0)
-	if d.Verdict == Streaming || fileGrows {
-		i.Swappiness = v.policy.Swappiness.least()
-	}
-	return i, true
+	return Intent{Kind: KindHeadroom, Bytes: bytesOf(over), Swappiness: h.Swappiness}, true
 }
 
 const (

@@ -16,6 +16,7 @@ type Host interface {
 	BeginTick()
 	Cgroups(dst []memcg.ID) ([]memcg.ID, error)
 	Sample(id memcg.ID, s *memcg.Sample) error
+	Current(id memcg.ID) (bytes uint64, err error)
 	HostSample(h *memcg.HostSample) error
 	Generations(id memcg.ID, dst []memcg.Generation) ([]memcg.Generation, error)
 	Reclaim(ctx context.Context, r memcg.Reclaim) memcg.Outcome
@@ -63,6 +64,7 @@ var checks = []check{
 	{"a list is appended to what was there", listAppends},
 	{"a sample says of every key what it is", sampleIsComplete},
 	{"nothing of an earlier sample is left", sampleOverwrites},
+	{"memory.current alone is what a sample says", currentAlone},
 	{"counters do not go back", countersGrow},
 	{"a cgroup that was removed is gone", removedIsGone},
 	{"a path that comes back is another cgroup", pathComesBack},

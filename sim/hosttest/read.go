@@ -71,6 +71,20 @@ func sampleIsComplete(t *testing.T, b Bench) {
 	}
 }
 
+func currentAlone(t *testing.T, b Bench) {
+	id := b.find(t, b.Busy)
+	bytes, err := b.Host.Current(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := b.sample(t, id)
+	// Its other tasks may charge or free a little between the two.
+	const slack = 4 << 20
+	if v := value(t, "memory.current", s.Current); bytes > v+slack || v > bytes+slack {
+		t.Errorf("memory.current alone is %d, in a sample it is %d", bytes, v)
+	}
+}
+
 func sampleOverwrites(t *testing.T, b Bench) {
 	id := b.find(t, b.Busy)
 	fresh := b.sample(t, id)
@@ -124,6 +138,8 @@ func removedIsGone(t *testing.T, b Bench) {
 	b.Remove(t, b.Fresh)
 	var s memcg.Sample
 	wantKind(t, "Sample of a removed cgroup", b.Host.Sample(id, &s), memcg.ErrGone)
+	_, err := b.Host.Current(id)
+	wantKind(t, "Current of a removed cgroup", err, memcg.ErrGone)
 	for _, other := range b.list(t) {
 		if other == id {
 			t.Errorf("%s is still listed", id)

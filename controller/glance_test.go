@@ -1,0 +1,127 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
+)
+
+const keptBelow = `
+policies:
+  - name: app
+    match: [{path: /app}]
+    squeeze: off
+    headroom: 10%
+`
+
+// limited is a cgroup under a limit of 100 MiB.
+func limited(current uint64) Observation {
+	o := seen("/app", current)
+	o.Sample.Max = memcg.LimitOf(100 * mib)
+	return o
+}
+
+// glanceBench is a bench whose cgroup was sampled twice, a second apart, while
+// it grew by 20 MiB a second to 80 of 100 MiB.
+func glanceBench(t *testing.T, mode telemetry.Mode) *bench {
+	t.Helper()
+	b := newBench(t, mode, "", keptBelow)
+	b.track(id("/app"))
+	for current := uint64(40 * mib); current <= 80*mib; current += 20 * mib {
+		if requests, _ := b.step(nil, 4, limited(current)); len(requests) > 0 {
+			t.Fatalf("at %d MiB of 100: %+v", current/mib, requests)
+		}
+	}
+	return b
+}
+
+// glance lets some time pass and looks at memory.current alone.
+func (b *bench) glance(after time.Duration, current uint64) ([]Request, []telemetry.Record) {
+	b.now = b.now.Add(after)
+	ob := Observation{ID: id("/app"), Current: memcg.Value(current)}
+	requests, records := b.core.Step(b.now, &b.host, func(yield func(Observation) bool) { yield(ob) }, nil, 4)
+	return requests, records
+}
+
+func TestAGlanceAsksForWhatIsAboveTheHold(t *testing.T) {
+	b := glanceBench(t, telemetry.Enforce)
+	if at, ok := b.core.NextWake(); !ok || at.Sub(b.now) > 300*time.Millisecond {
+		t.Fatalf("10 MiB below the headroom at 20 MiB a second, the next look is in %v (%v)", at.Sub(b.now), ok)
+	}
+	b.now, _ = b.core.NextWake()
+	if look := b.core.Woken(id("/app"), b.now); look != Glance {
+		t.Fatalf("look %v, want a glance", look)
+	}
+	if requests, records := b.glance(0, 85*mib); len(requests)+len(records) > 0 {
+		t.Errorf("below the headroom: %v, %v", requests, records)
+	}
+	requests, records := b.glance(200*time.Millisecond, 91*mib)
+	if len(requests) != 1 || len(records) != 1 {
+		t.Fatalf("1 MiB into the headroom: %d requests, %d records", len(requests), len(records))
+	}
+	// What is over, and what is charged while the write is under way.
+	if got := requests[0].Reclaim.Bytes; got < mib || got > 4*mib {
+		t.Errorf("%d bytes asked for 1 MiB over", got)
+	}
+	r := records[0]
+	if !r.Glance || !r.Acted || r.Rule != "headroom" || r.Verdict == "" {
+		t.Errorf("record %+v", r)
+	}
+	if _, ok := b.core.NextWake(); ok {
+		t.Error("it is looked at again although the request is in flight")
+	}
+	b.core.CameBack(Result{Request: requests[0]}, b.now)
+	if at, ok := b.core.NextWake(); !ok || at.Sub(b.now) > glanceLeast {
+		t.Error("its result came back, and it is not looked at")
+	}
+}
+
+func TestAGlanceThatCannotBeFollowedLeavesNoRecord(t *testing.T) {
+	b := glanceBench(t, telemetry.Enforce)
+	b.now = b.now.Add(200 * time.Millisecond)
+	ob := Observation{ID: id("/app"), Current: memcg.Value(95 * mib)}
+	requests, records := b.core.Step(b.now, &b.host, func(yield func(Observation) bool) { yield(ob) }, nil, 0)
+	if len(requests)+len(records) > 0 {
+		t.Errorf("no worker is free: %v, %v", requests, records)
+	}
+	if at, ok := b.core.NextWake(); !ok || at.Sub(b.now) != wakeLeast {
+		t.Errorf("the next look is in %v (%v), want %v", at.Sub(b.now), ok, wakeLeast)
+	}
+}
+
+func TestAGlanceThatFailsIsLeftToTheTick(t *testing.T) {
+	b := glanceBench(t, telemetry.Enforce)
+	ob := Observation{ID: id("/app"), Current: memcg.Value(0), Err: memcg.ErrGone}
+	requests, records := b.core.Step(b.now, &b.host, func(yield func(Observation) bool) { yield(ob) }, nil, 4)
+	if _, ok := b.core.NextWake(); ok || len(requests)+len(records) > 0 {
+		t.Errorf("woken %v, %v, %v", ok, requests, records)
+	}
+}
+
+func TestNobodyIsGlancedAtWhileObserving(t *testing.T) {
+	b := glanceBench(t, telemetry.Observe)
+	if _, ok := b.core.NextWake(); ok {
+		t.Error("woken while only observing")
+	}
+}
+
+func TestALimitThatIsMetIsSampledAFewTimesAnIntervalAtMost(t *testing.T) {
+	b := glanceBench(t, telemetry.Enforce)
+	samples := 0
+	for range 100 { // events every 10 ms for a second
+		b.now = b.now.Add(10 * time.Millisecond)
+		b.core.Heard(id("/app"), b.now)
+		switch b.core.Woken(id("/app"), b.now) {
+		case Sample:
+			samples++
+			b.core.Step(b.now, &b.host, func(yield func(Observation) bool) { yield(limited(85 * mib)) }, nil, 4)
+		case Glance:
+			b.glance(0, 85*mib)
+		}
+	}
+	if samples < 2 || samples > earlySamples {
+		t.Errorf("%d samples in a second of events, want up to %d", samples, earlySamples)
+	}
+}
