@@ -48,8 +48,9 @@ type Agent struct {
 	err       error // valid once ended is closed
 }
 
-// StartAgent starts the agent with that configuration.
-func StartAgent(config, mode string) (*Agent, error) {
+// StartAgent starts the agent with that configuration, and with variables such as "A=b" in its
+// environment.
+func StartAgent(config, mode string, env ...string) (*Agent, error) {
 	if err := os.WriteFile(agentConfig, []byte(config), 0o644); err != nil {
 		return nil, fmt.Errorf("writing the agent's configuration: %w", err)
 	}
@@ -65,6 +66,7 @@ func StartAgent(config, mode string) (*Agent, error) {
 	a := &Agent{stderr: &tail{}, ended: make(chan struct{}), decisions: map[string][]Decision{}, reclaimed: map[string]uint64{}}
 	a.cmd = exec.Command(AgentPath, "run", "-c", agentConfig, mode, "--log", "json")
 	a.cmd.Dir = "/"
+	a.cmd.Env = append(os.Environ(), env...)
 	a.cmd.SysProcAttr = attr
 	a.cmd.Stderr = a.stderr
 	out, err := a.cmd.StdoutPipe()

@@ -28,7 +28,8 @@ type Proc struct {
 	mu     sync.Mutex
 	passes []float64 // milliseconds
 	begun  []time.Time
-	err    error // valid once ended is closed
+	last   time.Time // the last pass's end
+	err    error     // valid once ended is closed
 }
 
 // Start starts a workload in the cgroup.
@@ -112,11 +113,22 @@ func (p *Proc) follow(out io.Reader) {
 		case workload.Pass:
 			p.mu.Lock()
 			p.passes = append(p.passes, e.MS)
-			p.begun = append(p.begun, time.Now().Add(-time.Duration(e.MS*float64(time.Millisecond))))
+			p.last = time.Now()
+			p.begun = append(p.begun, p.last.Add(-time.Duration(e.MS*float64(time.Millisecond))))
 			p.mu.Unlock()
 		}
 	}
 	p.err = p.cmd.Wait()
+}
+
+// Ready says whether everything is allocated.
+func (p *Proc) Ready() bool {
+	select {
+	case <-p.ready:
+		return true
+	default:
+		return false
+	}
 }
 
 // Passes are the times of the passes so far, in milliseconds, from the given one on.
@@ -131,6 +143,13 @@ func (p *Proc) Begun(from int) []time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]time.Time{}, p.begun[min(from, len(p.begun)):]...)
+}
+
+// Last is when the last pass so far ended, the zero time when there was none.
+func (p *Proc) Last() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
 }
 
 // Count is the number of passes so far.

@@ -10,6 +10,7 @@ import (
 // Reasons to skip a check.
 const (
 	needsOn   = "needs a run with --agent on"
+	needsOff  = "needs a run with --agent off"
 	needsBoth = "needs runs with --agent off,on"
 )
 
