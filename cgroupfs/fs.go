@@ -34,6 +34,7 @@ type FS struct {
 	scratch scratchPool
 	lru     lruGen
 	refused refusals
+	damon   damon
 	heard   listeners
 
 	mu      sync.Mutex // guards the maps, never held over a kernel call
@@ -82,6 +83,7 @@ func Open(root string, opts ...Option) (*FS, error) {
 		paces:     map[memcg.ID]*pace{},
 		ancestors: map[string]*ancestor{},
 	}
+	fs.damon.wait = waitFor
 	fs.budget.Store(raiseFileLimit())
 	for _, o := range opts {
 		o(fs)

@@ -63,18 +63,46 @@ func TestEINVALIsNotTriedForEver(t *testing.T) {
 	}
 }
 
-func TestAMaxThatLRUGenDoesNotTakeIsNotDropped(t *testing.T) {
+// On 6.12 lru_gen knows no max, and 200 takes anon first of what is in the
+// oldest generation, but the oldest generation first whatever is in it.
+func TestAMaxThatLRUGenDoesNotTakeIsKeptToTheAnonOfTheOldestGeneration(t *testing.T) {
+	k := newGenerations(t, 1024*mib)
+	k.list(cgroupEntry(20, "/p", nodeList(0, 1, append([][3]int{{900, 500, 700}, {600, 300, 0}}, young...)...)))
+	k.react = func(k *generations, c command) error {
+		if c.swappiness == "max" {
+			return unix.EINVAL
+		}
+		k.take(c.pages)
+		return nil
+	}
+	fs := k.host()
+	r := memcg.Reclaim{Cgroup: idOf(t, fs, "/p"), Bytes: 600 * page, OlderThan: time.Minute, Swappiness: memcg.SwappinessOf(memcg.SwappinessMax)}
+	o := fs.Reclaim(t.Context(), r)
+	if want := []string{"- 20 0 2 max 600", "- 20 0 2 max 600", "- 20 0 1 200 500"}; !slices.Equal(k.raws(), want) {
+		t.Errorf("commands %q, want %q", k.raws(), want)
+	}
+	if !errors.Is(o.Err, memcg.ErrPartial) || !strings.Contains(o.Err.Error(), "file is in the oldest generation") || o.Asked != 500*page {
+		t.Errorf("outcome %+v", o)
+	}
+	k.commands = nil
+	k.list(cgroupEntry(20, "/p", nodeList(0, 1, append([][3]int{{900, 0, 700}, {600, 300, 0}}, young...)...)))
+	if o := fs.Reclaim(t.Context(), r); len(k.commands) != 0 || !errors.Is(o.Err, memcg.ErrPartial) {
+		t.Errorf("file is the oldest: commands %q, err %v", k.raws(), o.Err)
+	}
+	k.list(cgroupEntry(20, "/p", nodeList(0, 1, append([][3]int{{900, 0, 0}, {600, 900, 0}}, young...)...)))
+	if o := fs.Reclaim(t.Context(), r); !slices.Equal(k.raws(), []string{"- 20 0 2 200 600"}) || o.Err != nil {
+		t.Errorf("an empty generation is passed over, and what was refused is known: commands %q, err %v", k.raws(), o.Err)
+	}
+}
+
+func TestEINVALOfACommandWithMaxMayHaveAnotherReason(t *testing.T) {
 	k := newGenerations(t, 1024*mib)
 	k.list(cgroupEntry(20, "/p", nodeList(0, 1, append([][3]int{{600, 500, 0}}, young...)...)))
-	k.react = func(k *generations, c command) error { return unix.EINVAL } // 6.12
-	o := k.run(memcg.Reclaim{Bytes: 200 * page, OlderThan: time.Minute, Swappiness: memcg.SwappinessOf(memcg.SwappinessMax)})
-	if !errors.Is(o.Err, memcg.ErrUnsupported) || !strings.Contains(o.Err.Error(), "swappiness of max") {
-		t.Errorf("err = %v", o.Err)
-	}
-	for _, c := range k.commands {
-		if c.swappiness != "max" {
-			t.Errorf("wrote %q", c.raw)
-		}
+	k.react = func(*generations, command) error { return unix.EINVAL }
+	fs := k.host()
+	o := fs.Reclaim(t.Context(), memcg.Reclaim{Cgroup: idOf(t, fs, "/p"), Bytes: 200 * page, OlderThan: time.Minute, Swappiness: memcg.SwappinessOf(memcg.SwappinessMax)})
+	if !errors.Is(o.Err, memcg.ErrInvalid) || len(k.commands) != 3 || fs.refused.evictMax.Load() {
+		t.Errorf("commands %q, err %v", k.raws(), o.Err)
 	}
 }
 

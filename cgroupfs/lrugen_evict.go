@@ -1,76 +1,79 @@
 package cgroupfs
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path"
-	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/memagent/memagent/memcg"
 )
 
+// generationLists is eviction through lru_gen of debugfs, list by list: exact
+// as to cgroup, node, age and amount. The kernel honours neither memory.min nor
+// memory.low there, tries anon without room in swap, and reports success
+// whatever it freed, so all of that is looked after here.
+//
+// What a swappiness makes go was measured on 6.12.117 and 7.3.4 with both kinds
+// in one generation and in different ones (docs/architecture.md):
+//
+//   - 0 takes file alone. 1 goes on with anon where file runs out, and 6.12 does
+//     so wherever anon is in the older generation, so 0 is sent in its stead.
+//   - max takes anon alone on 7.3. Kernels before 6.16 do not know it. There 200
+//     comes nearest: it takes anon first of what is in the oldest generation,
+//     but the oldest generation goes first whatever is in it, and file read
+//     once is in the oldest. So they are asked for no more than the oldest
+//     generation has of anon; and a request for nodes has lists aged until the
+//     oldest generation, merged into the next each time, has enough.
+//   - 200 is anon as with max, and file only where that is not enough.
+//   - In between the kernel decides, by what came back of which.
+type generationLists struct{}
+
+func (generationLists) name() string { return memcg.ViaLRUGen }
+
+// run declines with any error that came before anything was asked for, except
+// those that another way would meet as well.
+func (generationLists) run(ctx context.Context, q *request) error {
+	err := q.evict(ctx)
+	if err == nil || q.o.Asked > 0 || isGone(err) || errors.Is(err, memcg.ErrPartial) {
+		return err
+	}
+	return &declined{err}
+}
+
 // evictBatch is how many pages lru_gen takes at a time (MIN_LRU_BATCH in
 // mm/vmscan.c): with less asked it takes as many all the same, and with fewer
 // slots free in swap it is of no use to send it for anon.
 const evictBatch = 64
 
-// lruvec is one list that a request may take from: one cgroup's on one node.
-type lruvec struct {
-	cgroup     memcg.ID
-	id         uint64 // the cgroup's in lru_gen
-	node       memcg.NodeID
-	seq        uint64 // the youngest generation that may go
-	anon, file uint64 // pages in it and in older ones
-	asked      uint64 // pages that were asked of it
-}
-
-// pages returns how many pages a swappiness lets go.
-func (v *lruvec) pages(swappiness int) uint64 {
-	switch swappiness {
-	case 0:
-		return v.file
-	case memcg.SwappinessMax:
-		return v.anon
-	}
-	return v.anon + v.file
-}
-
 // eviction is a request that is carried out through lru_gen, one command a
-// write. The kernel honours neither memory.min nor memory.low there, tries anon
-// without room in swap, and reports success whatever it freed, so all of that
-// is looked after here.
+// write.
 type eviction struct {
 	*request
-	swappiness int
+	swappiness int      // as asked for, 0 for 1
+	counts     int      // swappiness by which pages are counted in this round
 	vecs       []lruvec // that have something to give, the largest first
+	there      bool     // there are lists, whether or not they have something to give
 	left       uint64   // pages that no list has been asked for yet
 	now        measured
 	reread     bool // the listing was read anew after EINVAL
+	noMax      bool // the kernel seems not to know max
+	ages       int  // how often lists were aged
 	refused    error
 	short      string // why a list gave less than it has, "" when none did
 }
 
-func (q *request) evict(ctx context.Context) error {
-	err := q.evictLists(ctx)
-	if err == nil || q.r.OlderThan > 0 || q.o.Asked > 0 || isGone(err) || errors.Is(err, memcg.ErrPartial) {
-		return err
-	}
-	// Here because memory.reclaim refuses the swappiness: that is what the
-	// operator must hear of first.
-	return fmt.Errorf("%w; nor can it be done through lru_gen: %v", q.noSwappiness(), err)
-}
-
-func (q *request) evictLists(ctx context.Context) (err error) {
+func (q *request) evict(ctx context.Context) (err error) {
 	fs := q.t.fs
 	e := eviction{request: q, left: q.want / fs.pageSize, now: q.before}
 	if e.swappiness, err = fs.swappinessFor(q.r.Swappiness); err != nil {
 		return err
+	}
+	e.counts = e.swappiness
+	if e.swappiness == anonFirst {
+		e.counts = memcg.SwappinessMax
 	}
 	if err := e.look(false); err != nil {
 		return err
@@ -79,19 +82,55 @@ func (q *request) evictLists(ctx context.Context) (err error) {
 		return err
 	}
 	defer fs.k.close(q.fd)
-	again := true
-	for again {
-		if again, err = e.round(ctx); err != nil {
+	if err := e.rounds(ctx); err != nil {
+		return err
+	}
+	if e.swappiness == anonFirst && e.left > 0 && e.gone < e.want {
+		e.counts, e.reread = anonFirst, false
+		if err := e.look(true); err != nil {
 			return err
 		}
-		if again {
-			e.reread = true
-			if err := e.look(true); err != nil {
-				return err
-			}
+		if err := e.rounds(ctx); err != nil {
+			return err
 		}
 	}
 	return e.verdict()
+}
+
+// anonFirst is the swappiness with which file goes only where there is no
+// anon.
+const anonFirst = 200
+
+// mostRounds bounds how often the lists of one request are gone through. Pages
+// are passed over that are dirty, locked or found in use, and a few more
+// commands bring a request to what it asked for.
+const mostRounds = 4
+
+// rounds asks the lists until enough is gone or they give no more. Only a
+// request for nodes goes round again: others are repeated by who made them.
+func (e *eviction) rounds(ctx context.Context) error {
+	byNode := !e.r.Nodes.Empty()
+	for n := 1; ; n++ {
+		if byNode {
+			if err := e.ripen(ctx); err != nil {
+				return err
+			}
+		}
+		before := e.gone
+		again, err := e.round(ctx)
+		switch {
+		case err != nil:
+			return err
+		case again:
+		case byNode && n < mostRounds && e.gone > before && e.gone+evictBatch*e.t.fs.pageSize < e.want:
+			e.left = (e.want - e.gone) / e.t.fs.pageSize
+		default:
+			return nil
+		}
+		if err := e.look(true); err != nil {
+			return err
+		}
+	}
 }
 
 // swappinessFor returns what a request must pass: its place in the command is
@@ -99,6 +138,9 @@ func (q *request) evictLists(ctx context.Context) (err error) {
 // own.
 func (fs *FS) swappinessFor(s memcg.Swappiness) (int, error) {
 	if v, asked := s.Get(); asked {
+		if v == 1 {
+			v = 0
+		}
 		return v, nil
 	}
 	const file = "proc/sys/vm/swappiness"
@@ -113,63 +155,19 @@ func (fs *FS) swappinessFor(s memcg.Swappiness) (int, error) {
 	return int(v), nil
 }
 
-// look finds the lists that may give, in this tick's reading or a fresh one.
-func (e *eviction) look(fresh bool) error {
-	fs := e.t.fs
-	l := &fs.lru
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := fs.readLRUGen(fresh); err != nil {
-		return err
-	}
-	e.vecs = e.vecs[:0]
-	since := fs.now().Sub(l.read)
-	first, last, _ := l.subtree(e.r.Cgroup)
-	for i := first; i < last; i++ {
-		kernelID, gens := l.entry(i)
-		for list := range lists(gens) {
-			v := lruvec{cgroup: l.ids[i], id: kernelID, node: list[0].Node}
-			for _, g := range list {
-				if !g.Evictable || g.Age+since < e.r.OlderThan {
-					break
-				}
-				v.seq, v.anon, v.file = g.Seq, v.anon+g.AnonPages, v.file+g.FilePages
-			}
-			if v.pages(e.swappiness) > 0 {
-				e.vecs = append(e.vecs, v)
-			}
-		}
-	}
-	slices.SortStableFunc(e.vecs, func(a, b lruvec) int { return cmp.Compare(b.pages(e.swappiness), a.pages(e.swappiness)) })
-	return nil
-}
-
-// lists yields the generations of one node after the other.
-func lists(gens []memcg.Generation) func(yield func([]memcg.Generation) bool) {
-	return func(yield func([]memcg.Generation) bool) {
-		for len(gens) > 0 {
-			n := 1
-			for n < len(gens) && gens[n].Node == gens[0].Node {
-				n++
-			}
-			if !yield(gens[:n]) {
-				return
-			}
-			gens = gens[n:]
-		}
-	}
-}
-
 // round asks each list for its share. What one cannot give passes on to those
 // after it. again is true when the listing must be read anew first.
 func (e *eviction) round(ctx context.Context) (again bool, err error) {
 	var rest uint64 // pages in this and all later lists
 	for i := range e.vecs {
-		rest += e.vecs[i].pages(e.swappiness)
+		rest += e.vecs[i].pages(e.counts)
 	}
 	for i := range e.vecs {
 		v := &e.vecs[i]
-		has := v.pages(e.swappiness)
+		has := v.pages(e.counts)
+		if has == 0 {
+			break // as have all later ones
+		}
 		share := min(max(uint64(float64(e.left)*(float64(has)/float64(rest))), evictBatch), has, e.left)
 		rest -= has
 		for share > 0 {
@@ -178,6 +176,12 @@ func (e *eviction) round(ctx context.Context) (again bool, err error) {
 			case errnoOf(err) == syscall.EINVAL && !e.t.fs.lives(v.cgroup):
 				n = 0 // gone, and what it had with it
 			case errnoOf(err) == syscall.EINVAL && !e.reread:
+				e.reread = true
+				return true, nil
+			case errnoOf(err) == syscall.EINVAL && e.send() == memcg.SwappinessMax:
+				// The list has changed again, or the kernel does not know the
+				// word: the next command shows which.
+				e.noMax = true
 				return true, nil
 			case errnoOf(err) == syscall.EINVAL:
 				n, e.refused = 0, err
@@ -195,106 +199,4 @@ func (e *eviction) round(ctx context.Context) (again bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-// take asks one list for one chunk of at most so many pages and returns how
-// many it asked for, 0 when the list may give no more.
-func (e *eviction) take(ctx context.Context, v *lruvec, most uint64) (pages uint64, err error) {
-	fs := e.t.fs
-	if err := e.mayGoOn(ctx, e.now); err != nil {
-		return 0, err
-	}
-	bytes, err := e.next(e.now)
-	if bytes == 0 {
-		return 0, err
-	}
-	bounds := fs.evictBounds(e.r.Cgroup.Path, v.cgroup.Path)
-	if bounds.spare < fs.pageSize {
-		e.short = "the rest is protected by memory.min or memory.low"
-	}
-	swappiness := e.swappiness
-	pages = min(most, bytes/fs.pageSize, bounds.spare/fs.pageSize)
-	if room := bounds.swap / fs.pageSize; swappiness > 0 && room < evictBatch {
-		e.short = "swap has no room for anon"
-		if swappiness == memcg.SwappinessMax {
-			return 0, nil
-		}
-		swappiness = 0
-	} else if swappiness > 0 {
-		pages = min(pages, room)
-	}
-	has := v.pages(swappiness)
-	if pages = min(pages, has-min(has, v.asked)); pages == 0 {
-		return 0, nil
-	}
-	// Last of all: the id of a cgroup that has gone may be another's.
-	if !fs.lives(v.cgroup) {
-		return 0, nil
-	}
-	took, err := e.command(v, swappiness, pages)
-	if err != nil {
-		return 0, err
-	}
-	v.asked += pages
-	if e.now, err = e.gauge.read(); err != nil {
-		return 0, err
-	}
-	gone := e.now.taken(e.before, fs.pageSize)
-	if gone > e.gone {
-		e.interrupts = 0
-	}
-	// A command that freed little was quick for no other reason, and says
-	// nothing of how long one that frees all takes.
-	if size := pages * fs.pageSize; took > aimedWrite || gone >= e.gone+size/2 {
-		e.pace.learn(size, took)
-	}
-	e.gone = gone
-	return pages, nil
-}
-
-// command writes one command. An interrupted one may have done some of its
-// work; the next is smaller.
-func (e *eviction) command(v *lruvec, swappiness int, pages uint64) (took time.Duration, err error) {
-	fs := e.t.fs
-	var line [128]byte
-	size := pages * fs.pageSize
-	began := fs.now()
-	e.o.Writes++
-	e.o.Via = memcg.ViaLRUGen
-	err = fs.writeLRUGen(e.fd, appendEvict(line[:0], v, swappiness, pages))
-	took = fs.now().Sub(began)
-	switch {
-	case err == nil:
-		e.ceiling = 0
-	case errnoOf(err) == syscall.EINTR:
-		e.interrupts++
-		if e.ceiling = size / 2; e.ceiling < fs.pageSize {
-			return took, err
-		}
-	default:
-		return took, err
-	}
-	e.o.Asked += size
-	return took, nil
-}
-
-// verdict tells how the request ended once every list was asked.
-func (e *eviction) verdict() error {
-	switch {
-	case e.gone >= e.want:
-		return nil
-	case e.refused != nil && e.o.Asked == 0:
-		if e.swappiness == memcg.SwappinessMax {
-			return &opError{Op: "write", File: path.Join(e.t.fs.root, lruGenFile), Kind: memcg.ErrUnsupported, Errno: syscall.EINVAL,
-				Hint: "this kernel takes no swappiness of max there (6.16)"}
-		}
-		return e.refused
-	case e.short != "":
-		return stopped(e.short)
-	case e.o.Asked > 0:
-		return stopped("the generations gave less than was asked of them")
-	case e.r.OlderThan > 0:
-		return stopped("no generation is older than " + e.r.OlderThan.String())
-	}
-	return stopped("no generation can be evicted before the cgroup is aged")
 }

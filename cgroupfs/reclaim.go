@@ -31,24 +31,34 @@ const (
 // the floor, or when enough is gone already, whatever the chunks have asked
 // for: kernels may take more than they are asked.
 //
-// A request for memory of an age (OlderThan), and one with a swappiness that
-// memory.reclaim does not take here, goes through lru_gen instead: each list of
-// the cgroup and of those below it gives in proportion to what it has in such
-// generations, all evictable ones in the latter case. Nothing is aged for it,
-// so a cgroup that was not aged for long may have nothing evictable.
+// A request for memory of an age (OlderThan) or on some nodes (Nodes), and one
+// with a swappiness that memory.reclaim does not take here, goes through
+// lru_gen instead: each list of the cgroup and of those below it gives in
+// proportion to what it has in such generations. See generationLists for what
+// a swappiness means there. Where Nodes is set, lists that have too little to
+// evict are aged for it, by as much as is needed; else nothing is aged, and a
+// cgroup that was not aged for long may have nothing evictable.
+//
+// Where lru_gen is not to be had a request for nodes is carried out by a DAMON
+// monitor, if AllowDAMON was given to Open: see monitor. Outcome.Refused then
+// has why.
 //
 // Outcome.Err is nil when all was asked for or gone. It Is memcg.ErrPartial
 // when the kernel gave up with EAGAIN, which is a normal end, and when the
 // request was stopped, or when generations gave less than was asked of them;
-// memcg.ErrUnsupported when memory.reclaim, or the swappiness or age asked for,
-// is not to be had on this host by either way (the request is then not repeated
-// without it); memcg.ErrGone, memcg.ErrDenied, memcg.ErrReadOnly as
-// elsewhere.
+// memcg.ErrUnsupported, or memcg.ErrDenied, when memory.reclaim, or the
+// swappiness, age or nodes asked for, are not to be had on this host by any way
+// (the request is then not repeated without them, and the error has the reason
+// of each way); memcg.ErrGone, memcg.ErrDenied, memcg.ErrReadOnly as elsewhere.
 func (fs *FS) Reclaim(ctx context.Context, r memcg.Reclaim) memcg.Outcome {
 	o := memcg.Outcome{Request: r}
 	began := fs.now()
 	if o.Err = fs.reclaim(ctx, r, &o, began); o.Err != nil {
-		o.Err = fmt.Errorf("reclaim from %s: %w", quoteName(r.Cgroup.Path), o.Err)
+		where := ""
+		if !r.Nodes.Empty() {
+			where = " on nodes " + r.Nodes.String()
+		}
+		o.Err = fmt.Errorf("reclaim from %s%s: %w", quoteName(r.Cgroup.Path), where, o.Err)
 	}
 	o.Took = fs.now().Sub(began)
 	return o
@@ -75,27 +85,16 @@ func (fs *FS) reclaim(ctx context.Context, r memcg.Reclaim, o *memcg.Outcome, be
 		return &opError{Op: "write", File: fs.file(r.Cgroup.Path, reclaimFile), Kind: memcg.ErrInvalid,
 			Hint: strconv.FormatUint(r.Bytes, 10) + " bytes are less than a page"}
 	}
-	evict := r.OlderThan > 0 || fs.refused.swappiness(r.Swappiness)
-	if !evict {
-		if run.fd, err = t.openWrite(reclaimFile); err != nil {
-			return err
-		}
-		defer fs.k.close(run.fd)
-	}
 	if run.before, err = run.gauge.read(); err != nil {
 		return err
 	}
-	if !evict {
-		err = run.chunks(ctx)
-		evict = fs.refused.learn(r.Swappiness, err)
-	}
-	if evict {
-		err = run.evict(ctx)
-	}
+	nodes := run.gauge.nodes(r.Nodes)
+	err = run.carryOut(ctx)
 	after, mErr := run.gauge.read()
 	switch {
 	case mErr == nil:
 		judge(o, run.before, after, fs.pageSize)
+		o.Nodes = judgeNodes(nodes, run.gauge.nodes(r.Nodes), fs.pageSize)
 	case err == nil || isGone(mErr): // a dying cgroup may answer EAGAIN first
 		return mErr
 	}
@@ -233,8 +232,8 @@ func (q *request) write(size uint64) error {
 	return err
 }
 
-// appendRequest appends the line that asks for n bytes. It never names nodes:
-// nodes= was taken back before any release (case c32).
+// appendRequest appends the line that asks for n bytes. It never names nodes
+// (case c32).
 func appendRequest(b []byte, n uint64, s memcg.Swappiness) []byte {
 	b = strconv.AppendUint(b, n, 10)
 	if _, asked := s.Get(); asked {

@@ -21,8 +21,9 @@ func (q *request) noSwappiness() *opError {
 }
 
 // refusals remembers which swappiness this kernel's memory.reclaim has
-// refused. What it takes does not change while it runs.
-type refusals struct{ number, max atomic.Bool }
+// refused, and whether lru_gen has refused max. What a kernel takes does not
+// change while it runs.
+type refusals struct{ number, max, evictMax atomic.Bool }
 
 func (k *refusals) of(v int) *atomic.Bool {
 	if v == memcg.SwappinessMax {
