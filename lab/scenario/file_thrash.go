@@ -19,9 +19,6 @@ const (
 	thrashMoved    = 1.5  // of the shortfall
 	thrashAnonBack = 50   // pages of anon that may refault
 	thrashPass     = 0.5  // of off's pass time
-	// thrashRest is how long after the first move refaults still count as its settling: a request
-	// is carried out within a tick, and the file is read once more before it is whole.
-	thrashRest = 3 * idleTick
 	// thrashes is the part of the file that must refault in a pass for the pass to be thrash.
 	thrashes = 0.1
 	// noticed is the part of the file whose refaults begin the clock for the verdict.
@@ -80,15 +77,31 @@ func refaultsOf(r result.Run, pass int) float64 {
 	return fileRefaults(r, end) - fileRefaults(r, r.PassAtMS[pass])
 }
 
+// settledMS is when the move has settled: what was out at that time must be read once more, in the
+// first pass that begins after the move; with the next the file is whole. NaN: there was no move,
+// or no such pass.
+func settledMS(r result.Run) float64 {
+	moved, ok := r.Facts["moved_ms"]
+	if !ok {
+		return math.NaN()
+	}
+	for n, at := range r.PassAtMS {
+		if at >= moved && n+1 < len(r.PassAtMS) {
+			return r.PassAtMS[n+1]
+		}
+	}
+	return math.NaN()
+}
+
 func checkFileThrash(runs []result.Run) []result.Check {
 	const filePages = 80 * mib / page
 	all := func(r result.Run) float64 { return float64(r.Counters.RefaultFile) }
 	after := func(r result.Run) float64 {
-		moved, ok := r.Facts["moved_ms"]
-		if !ok {
-			return math.NaN()
+		settled := settledMS(r)
+		if math.IsNaN(settled) {
+			return settled
 		}
-		return all(r) - fileRefaults(r, moved+thrashRest.Seconds()*1e3)
+		return all(r) - fileRefaults(r, settled)
 	}
 	seen := func(r result.Run) float64 {
 		for _, p := range r.Series {
@@ -108,7 +121,7 @@ func checkFileThrash(runs []result.Run) []result.Check {
 	return []result.Check{
 		share("file refaults", runs, all, thrashRefaults, "pages, the aim is 0.05"),
 		most("file refaults after the move", runs, after, thrashAfter,
-			fmt.Sprintf("pages from %s after the first move on", thrashRest)),
+			"pages, from the second pass on that began after it"),
 		most("detection", runs, seen, thrashSeen, "ticks after the first pages came back"),
 		most("anon moved", runs, moved, thrashMoved, "of what the file lacked"),
 		most("anon refaults", runs, back, thrashAnonBack, "pages"),
@@ -116,7 +129,7 @@ func checkFileThrash(runs []result.Run) []result.Check {
 	}
 }
 
-// passesBesideThrash compares the passes after the move with those of the same number without the
+// passesBesideThrash compares the passes after the move has settled with those of the same number without the
 // agent, of which only those count in which the file thrashed.
 func passesBesideThrash(runs []result.Run, filePages float64) result.Check {
 	const name = "pass time"
@@ -124,10 +137,10 @@ func passesBesideThrash(runs []result.Run, filePages float64) result.Check {
 	if len(on) == 0 || len(off) == 0 {
 		return result.Skip(name, needsBoth)
 	}
-	first := 0 // the first pass that all runs with the agent began after the move
+	first := 0 // the first pass that all runs with the agent began when it had settled
 	var with, without []float64
 	for _, r := range on {
-		from := fact("moved_ms")(r) + thrashRest.Seconds()*1e3
+		from := settledMS(r)
 		n := 0
 		for n < len(r.PassAtMS) && !(r.PassAtMS[n] >= from) {
 			n++
