@@ -20,6 +20,8 @@ const (
 	AgentPath   = "/bin/memagent"
 	agentConfig = "/etc/memagent.yaml"
 	AgentCgroup = "/memagent"
+	// StateDir is where the agent keeps what must survive it. It does not survive the guest.
+	StateDir = "/var/lib/memagent"
 )
 
 // Modes of the agent.

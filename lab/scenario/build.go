@@ -17,12 +17,12 @@ import (
 // are spread over four nodes, under a limit of a third of what all of it would take. What is worth
 // keeping is the tools, the headers and the anon; what is not is the sources, which lie unevenly.
 const (
-	buildTools   = 48 * mib  // mapped by every unit, like a compiler
-	buildCommon  = 16 * mib  // read by every unit, like headers
-	buildOwn     = 14 * mib  // read by one unit
+	buildTools   = 48 * mib // mapped by every unit, like a compiler
+	buildCommon  = 16 * mib // read by every unit, like headers
+	buildOwn     = 14 * mib // read by one unit
 	buildSources = buildCommon + buildShort*buildOwn
-	buildLeast   = 20 * mib  // allocated by the smallest unit
-	buildMost    = 60 * mib  // and by the largest
+	buildLeast   = 20 * mib // allocated by the smallest unit
+	buildMost    = 60 * mib // and by the largest
 	buildJobs    = 4
 	// buildLimit is a third of the tools, the sources and what four units allocate on average: 298 MiB.
 	// What is worth keeping is 224 MiB on average and 304 MiB at the worst.

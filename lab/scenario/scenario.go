@@ -42,7 +42,7 @@ type Scenario struct {
 }
 
 // all are the scenarios there are.
-var all = []Scenario{squeeze, observe, fileThrash, stream, memoryQoS, swappiness, hotCold, zipf, nodeImbalance, build}
+var all = []Scenario{squeeze, observe, fileThrash, stream, memoryQoS, swappiness, hotCold, zipf, nodeImbalance, build, swapInsanity, tiered, cacheLend}
 
 // All returns the scenarios, sorted by name.
 func All() []Scenario {
