@@ -56,6 +56,26 @@ type entryForm struct {
 	Yielded    bool       `json:"yielded,omitempty"`
 }
 
+// latest returns the last moment that is spoken of.
+func (f *fileForm) latest() (t time.Time) {
+	later := func(u time.Time) {
+		if u.After(t) {
+			t = u
+		}
+	}
+	for _, e := range f.Entries {
+		later(e.At)
+		later(e.Challenged)
+	}
+	for _, s := range f.Spent {
+		later(s.At)
+	}
+	for _, c := range f.Cooldowns {
+		later(c.Until)
+	}
+	return t
+}
+
 type spentForm struct {
 	Cgroup rawPath   `json:"cgroup,omitempty"` // none: the host
 	Inode  uint64    `json:"inode,omitempty"`
@@ -99,13 +119,16 @@ func encode(c contents) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body = append(body, '\n')
-	sum := sha256.Sum256(body)
-	file := append(fmt.Appendf(nil, "%s %d %d %x\n", magic, version, len(body), sum), body...)
+	file := seal(append(body, '\n'))
 	if len(file) > maxFile {
 		return nil, fmt.Errorf("%d bytes: %w", len(file), ErrTooMuch)
 	}
 	return file, nil
+}
+
+// seal puts the first line before some content.
+func seal(body []byte) []byte {
+	return append(fmt.Appendf(nil, "%s %d %d %x\n", magic, version, len(body), sha256.Sum256(body)), body...)
 }
 
 // decode reads a file. Errors are ErrNewer, ErrTruncated or ErrCorrupt.
@@ -159,6 +182,9 @@ func decodeBody(body []byte) (contents, error) {
 		return contents{}, errors.New("it holds more than it may")
 	}
 	c := contents{entries: map[Key]Entry{}, boot: f.Boot}
+	if t := f.latest(); t.UTC().Year() > 9999 {
+		return contents{}, fmt.Errorf("it speaks of %v", t)
+	}
 	for _, e := range f.Entries {
 		key := Key{memcg.ID{Path: string(e.Cgroup), Inode: e.Inode}, e.Knob}
 		entry := Entry{
