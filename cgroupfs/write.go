@@ -39,8 +39,11 @@ func (t *target) close() { _ = t.fs.k.close(t.dir) }
 // openWrite opens a file of the cgroup for writing, on a descriptor that
 // blocks. A missing file is memcg.ErrGone or memcg.ErrUnsupported, as the
 // cgroup is gone or lives.
-func (t *target) openWrite(name string) (fd int, err error) {
-	if fd, err = t.fs.k.open(t.dir, name, unix.O_WRONLY, beneath); err == nil {
+func (t *target) openWrite(name string) (fd int, err error) { return t.openWriteAs(name, 0) }
+
+// openWriteAs is openWrite with more flags for open(2).
+func (t *target) openWriteAs(name string, flags int) (fd int, err error) {
+	if fd, err = t.fs.k.open(t.dir, name, unix.O_WRONLY|flags, beneath); err == nil {
 		return fd, nil
 	}
 	e := newError("open", t.fs.file(t.id.Path, name), err)
