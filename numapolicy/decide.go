@@ -54,13 +54,14 @@ func Decide(st *State, in Input, p Policy) Decision {
 // basis works out what a table must be built for now.
 func (st *State) basis(in *Input, p *Policy, page float64) basis {
 	b := basis{fast: in.Nodes.fast(p.Named), swappiness: in.Swappiness}
-	b.anon = st.scales(in, page).anon
+	sc := st.scales(in, page)
+	b.anon = sc.anon
 	if short := in.Nodes.short; !short.Empty() && !(p.SwapWhenShort && in.Nodes.noRoom(mayUse(in))) {
 		b.fileOnly = short
 	}
 	for i := range st.nodes {
 		h := &st.nodes[i]
-		if !h.file.known() || !h.size.Known() || b.anon && !h.anon.known() {
+		if _, _, ok := sc.counted(&in.Sample.Nodes[i], h, b.fileOnly.Has(h.id)); !ok {
 			b.unknown.Add(h.id)
 		}
 	}
@@ -148,10 +149,10 @@ func (d *Decision) fileOnly() {
 	d.FileOnly, d.Swappiness = true, memcg.SwappinessOf(0)
 }
 
-// held returns the nodes on which something of the cgroup is known to lie.
+// held returns the nodes on which something of the cgroup lies, or may lie.
 func (st *State) held() (m memcg.NodeMask) {
 	for i := range st.nodes {
-		if size, ok := st.nodes[i].size.Get(); ok && size > 0 {
+		if size, ok := st.nodes[i].size.Get(); !ok || size > 0 {
 			m.Add(st.nodes[i].id)
 		}
 	}

@@ -74,10 +74,10 @@ func (f *flow) add(now memcg.Field, s step) (growth float64, ok bool) {
 	d, ok := now.Since(f.last)
 	f.last = now
 	switch {
-	case s.seconds <= 0:
-		return 0, false
 	case !ok:
 		f.sum, f.seconds = 0, 0
+		return 0, false
+	case s.seconds <= 0:
 		return 0, false
 	}
 	f.sum = f.sum*s.keep + float64(d)*s.weigh

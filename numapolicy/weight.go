@@ -156,8 +156,8 @@ func (sc *scales) weigh(n *memcg.NodeStats, h *history, fileOnly bool) Share {
 		s.Why = WhyEmpty
 		return s
 	}
-	file, anon, ok := sc.counted(n, fileOnly)
-	if !ok || sc.filePrio > 0 && !h.file.known() || sc.anon && !fileOnly && !h.anon.known() {
+	file, anon, ok := sc.counted(n, h, fileOnly)
+	if !ok {
 		s.Why = WhyNoFigures
 		return s
 	}
@@ -194,11 +194,12 @@ func list(n *memcg.NodeStats, inactive, active memcg.NodeStat) float64 {
 }
 
 // counted returns the bytes of file and anon on a node that count for the
-// request. ok is false where one that counts is not known.
-func (sc *scales) counted(n *memcg.NodeStats, fileOnly bool) (file, anon float64, ok bool) {
+// request. ok is false where one that counts is not known, or its refaults are
+// not.
+func (sc *scales) counted(n *memcg.NodeStats, h *history, fileOnly bool) (file, anon float64, ok bool) {
 	if sc.filePrio > 0 {
 		v, there := n.Get(memcg.NodeInactiveFile).Get()
-		if !there {
+		if !there || !h.file.known() {
 			return 0, 0, false
 		}
 		file = float64(v)
@@ -209,7 +210,7 @@ func (sc *scales) counted(n *memcg.NodeStats, fileOnly bool) (file, anon float64
 	}
 	if sc.anon && !fileOnly {
 		v, there := n.Get(memcg.NodeInactiveAnon).Get()
-		if !there {
+		if !there || !h.anon.known() {
 			return 0, 0, false
 		}
 		anon = float64(v)
