@@ -17,6 +17,7 @@ help: ## list the targets
 
 build: ## build bin/memagent and bin/memlab
 	$(BUILD) -o bin/ ./cmd/memagent ./cmd/memlab
+	$(BUILD) -tags crashpoints -o bin/memagent-crashpoints ./cmd/memagent # for the lab alone
 
 run: build ## watch this host, or a demonstration in a guest where the host has no cgroup v2 memory
 	@scripts/demo

@@ -39,6 +39,7 @@ const testsMay = `
 	sim        < controller workingset journal
 	controller < sim
 	cgroupfs   < sim
+	lab        < journal
 `
 
 // bans are packages that only some rooms may use, each with its reason.

@@ -41,6 +41,8 @@ type Guest struct {
 	// Files are on its data disk, which is limited to BytesPerSecond and IOPS unless they are 0.
 	Files                []disk.File
 	BytesPerSecond, IOPS int64
+	// Agent is the memagent it gets; empty is the lab's.
+	Agent string
 	// Programs are added to its /bin.
 	Programs []initramfs.File
 	// Within is how long it may take from its hello to its end; 0 is without end.
@@ -130,11 +132,15 @@ func (l *Lab) writeInitramfs(path string, g Guest) error {
 		{Path: "/init", Source: l.Self, Mode: 0o755},
 		{Path: protocol.SpecPath, Content: spec, Mode: 0o644},
 	}
-	if l.Agent != "" {
-		if err := checkStatic(l.Agent); err != nil {
+	agent := g.Agent
+	if agent == "" {
+		agent = l.Agent
+	}
+	if agent != "" {
+		if err := checkStatic(agent); err != nil {
 			return err
 		}
-		files = append(files, initramfs.File{Path: guest.AgentPath, Source: l.Agent, Mode: 0o755})
+		files = append(files, initramfs.File{Path: guest.AgentPath, Source: agent, Mode: 0o755})
 	}
 	for _, m := range g.Kernel.Present {
 		files = append(files, initramfs.File{Path: guest.ModulePath(m), Source: g.Kernel.ModulePath(m), Mode: 0o644})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/memagent/memagent/lab/protocol"
@@ -52,13 +53,14 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 	res.Kernel = k.Release
 	for i := range e.Runs {
 		for _, agent := range e.Agents {
-			if agent == protocol.AgentOn && l.Agent == "" {
-				return res, errors.New("there is no memagent to run with the agent on: build it beside memlab, or name it with --memagent")
+			program, err := l.agentFor(e.Scenario, agent)
+			if err != nil {
+				return res, err
 			}
 			l.Say("%s on %s, agent %s, run %d of %d", e.Scenario.Name, k.Release, agent, i+1, e.Runs)
 			var run *result.Run
 			out, err := l.Boot(ctx, Guest{
-				Kernel: k, Topology: t,
+				Kernel: k, Topology: t, Agent: program,
 				Files: e.Scenario.Files, BytesPerSecond: e.Scenario.BytesPerSecond, IOPS: e.Scenario.IOPS,
 				Within: e.Scenario.Within(e.Short),
 				Spec: protocol.Spec{
@@ -92,4 +94,23 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 	}
 	res.Checks = e.Scenario.Checks(res.Runs)
 	return res, nil
+}
+
+// agentFor is the memagent for a run of a scenario. A build with a tag is expected beside the
+// ordinary one, with the tag behind its name.
+func (l *Lab) agentFor(s scenario.Scenario, agent string) (string, error) {
+	if agent != protocol.AgentOn {
+		return l.Agent, nil
+	}
+	if l.Agent == "" {
+		return "", errors.New("there is no memagent to run with the agent on: build it beside memlab, or name it with --memagent")
+	}
+	if s.Build == "" {
+		return l.Agent, nil
+	}
+	program := l.Agent + "-" + s.Build
+	if _, err := os.Stat(program); err != nil {
+		return "", fmt.Errorf("%s needs a memagent of its own: %w; make it with `CGO_ENABLED=0 go build -tags %s -o %s ./cmd/memagent`", s.Name, err, s.Build, program)
+	}
+	return program, nil
 }

@@ -47,6 +47,7 @@ type Agent struct {
 	decisions map[string][]Decision
 	reclaimed map[string]uint64 // bytes
 	summary   *Summary
+	notices   []string
 	err       error // valid once ended is closed
 }
 
@@ -116,6 +117,17 @@ func (a *Agent) take(line []byte) {
 	if s != nil {
 		a.summary = s
 	}
+	if d == nil && s == nil {
+		a.notices = append(a.notices, string(line))
+	}
+}
+
+// Notices are the lines the agent has printed so far that are neither a decision nor its summary, in
+// order.
+func (a *Agent) Notices() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.notices...)
 }
 
 // Latest is the agent's last decision about a cgroup, and what it has reclaimed there so far, in
@@ -134,6 +146,23 @@ func (a *Agent) Decisions(cgroup string) []Decision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]Decision(nil), a.decisions[cgroup]...)
+}
+
+// Ended is closed when the agent has ended, however it did.
+func (a *Agent) Ended() <-chan struct{} { return a.ended }
+
+// Killed says whether the agent was ended by SIGKILL. It may be called once Ended is closed.
+func (a *Agent) Killed() bool {
+	ws, ok := a.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
+}
+
+// Terminate sends the agent SIGTERM and does not wait. One that has ended already is left alone.
+func (a *Agent) Terminate() error {
+	if err := a.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("ending the agent: %w", err)
+	}
+	return nil
 }
 
 // Alive returns an error when the agent has ended by itself.
@@ -173,8 +202,8 @@ func (a *Agent) Stop() (result.AgentStats, error) {
 		return st, err
 	}
 	asked := time.Now()
-	if err := a.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return st, fmt.Errorf("ending the agent: %w", err)
+	if err := a.Terminate(); err != nil {
+		return st, err
 	}
 	select {
 	case <-a.ended:

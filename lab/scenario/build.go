@@ -19,12 +19,12 @@ import (
 const (
 	buildTools   = 48 * mib // mapped by every unit, like a compiler
 	buildCommon  = 16 * mib // read by every unit, like headers
-	buildOwn     = 14 * mib // read by one unit
+	buildOwn     = 10 * mib // read by one unit
 	buildSources = buildCommon + buildShort*buildOwn
 	buildLeast   = 20 * mib // allocated by the smallest unit
 	buildMost    = 60 * mib // and by the largest
 	buildJobs    = 4
-	// buildLimit is a third of the tools, the sources and what four units allocate on average: 298 MiB.
+	// buildLimit is a third of the tools, the sources and what four units allocate on average: 234 MiB.
 	// What is worth keeping is 224 MiB on average and 304 MiB at the worst.
 	buildLimit  = (buildTools + buildSources + buildJobs*(buildLeast+buildMost)/2) / 3
 	buildUnits  = 120

@@ -27,6 +27,9 @@ type Scenario struct {
 	Files []disk.File
 	// BytesPerSecond and IOPS limit the disk; 0 does not.
 	BytesPerSecond, IOPS int64
+	// Build names the build of memagent that the scenario needs, by its build tag; empty is the
+	// ordinary one.
+	Build string
 	// Suite says that the scenario holds with the agent as it is, and belongs to what must stay
 	// so. The others are experiments whose checks do not all hold yet.
 	Suite bool
@@ -42,7 +45,7 @@ type Scenario struct {
 }
 
 // all are the scenarios there are.
-var all = []Scenario{squeeze, observe, fileThrash, stream, memoryQoS, swappiness, hotCold, zipf, nodeImbalance, build, swapInsanity, tiered, cacheLend}
+var all = []Scenario{squeeze, observe, fileThrash, stream, memoryQoS, swappiness, hotCold, zipf, nodeImbalance, build, swapInsanity, tiered, cacheLend, crash, reloadFight}
 
 // All returns the scenarios, sorted by name.
 func All() []Scenario {
