@@ -16,6 +16,8 @@ const (
 	OpHostSample Op = "host sample"
 	OpReclaim    Op = "reclaim"
 	OpWatch      Op = "watch"
+	OpReadKnob   Op = "read knob"
+	OpWriteKnob  Op = "write knob"
 )
 
 // Fault makes a call of the seam go wrong.
@@ -33,8 +35,9 @@ type Fault struct {
 	Done uint64
 	// Vanish removes the cgroup just before the call looks at it.
 	Vanish bool
-	// Block keeps a Reclaim in its write until the channel is closed or gives
-	// something. A context does not free it: nor does it a write(2).
+	// Block keeps a Reclaim or WriteKnob in its write until the channel is
+	// closed or gives something. A context does not free it: nor does it a
+	// write(2). A knob has its value by then.
 	Block <-chan struct{}
 }
 
@@ -72,7 +75,7 @@ func (h *Host) Inject(faults ...Fault) {
 	defer h.mu.Unlock()
 	for _, f := range faults {
 		switch f.Op {
-		case OpSample, OpReclaim:
+		case OpSample, OpReclaim, OpReadKnob, OpWriteKnob:
 		case OpList, OpHostSample, OpWatch:
 			if f.Path != "" || f.Vanish {
 				h.misuse("inject %v: a %s is of no cgroup", f, f.Op)

@@ -41,6 +41,11 @@ type Kernel struct {
 	// Proactive: reclaim on request is counted apart, as *_proactive, where
 	// older kernels count it as *_direct (6.15).
 	Proactive bool
+	// HighNonblock: memory.high that is opened with O_NONBLOCK is set without
+	// reclaiming down to it (6.16).
+	HighNonblock bool
+	// MemsEmptied: cpuset.mems may be emptied while processes are there (7.2).
+	MemsEmptied bool
 	// NodeScan: memory.numa_stat has the scan and steal counters (7.1).
 	NodeScan bool
 
@@ -79,6 +84,7 @@ var (
 	Kernel73 = Kernel{
 		Name: "7.3", DetectAnon: true, CostIO: 32, CostRotation: true, PartialWalk: true, Batched: true,
 		Reclaim: true, Swappiness: true, SwappinessMax: true, Proactive: true, NodeScan: true,
+		HighNonblock: true, MemsEmptied: true,
 		keys: keySet(baseKeys, keys61, keys612, keys73),
 	}
 )
