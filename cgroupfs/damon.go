@@ -59,6 +59,8 @@ const (
 	// damonSchemes is the most cgroups that one monitor pages out of: every
 	// page of a window is looked at once for each.
 	damonSchemes = 32
+	// damonLeast is the least that a window is worth, in bytes.
+	damonLeast = 256 << 10
 	// damonPass is how long a monitor runs for a window: long enough to have
 	// its schemes applied once, too short for a second time, which would take
 	// what was merely not used for 50 ms.
@@ -178,7 +180,7 @@ func (q *request) windows(ctx context.Context, d *daemon, spans []span, schemes 
 			return err
 		}
 		current, _ := now.current.Get()
-		if current <= q.r.Floor || current-q.r.Floor < fs.pageSize {
+		if current < q.r.Floor+min(q.want, damonLeast) {
 			return stopped("memory.current is down to the floor")
 		}
 		size := min(max(q.want-q.gone, q.want/4), current-q.r.Floor) / fs.pageSize * fs.pageSize

@@ -265,7 +265,7 @@ func TestLawsOfEviction(t *testing.T) {
 		}
 		k.list(entries...)
 		r := memcg.Reclaim{Bytes: rapid.Uint64Range(1, 1<<16).Draw(rt, "pages") * page, Floor: rapid.Uint64Range(0, 1<<18).Draw(rt, "floor") * page,
-			OlderThan: time.Duration(old) * time.Second, Deadline: time.Minute, Swappiness: memcg.SwappinessOf(rapid.IntRange(1, 200).Draw(rt, "swappiness"))}
+			OlderThan: time.Duration(old) * time.Second, Deadline: time.Minute, Swappiness: memcg.SwappinessOf(rapid.IntRange(1, 199).Draw(rt, "swappiness"))}
 		k.react = func(k *generations, c command) error {
 			list := fmt.Sprint(c.id, c.node, c.seq)
 			if c.op != "-" || c.pages == 0 || c.pages > limit[list] || c.pages*page > mostChunk || k.current < r.Floor+c.pages*page {

@@ -59,7 +59,9 @@ func TestC09OnlyTheNodesOfARequestGive(t *testing.T) {
 }
 
 func Test200TakesFileWhereAnonIsNotEnough(t *testing.T) {
-	list := func(node, anon, file int) *modelList { return &modelList{"/p", 20, node, 3, [][3]int{{600, anon, file}, {}, {}}} }
+	list := func(node, anon, file int) *modelList {
+		return &modelList{"/p", 20, node, 3, [][3]int{{600, anon, file}, {}, {}}}
+	}
 	k := newModel(t, true, list(0, 0, 4096), list(8, 640, 640))
 	o := k.runOn(memcg.Reclaim{Bytes: 960 * page, Swappiness: memcg.SwappinessOf(200)}, 0, 8)
 	if want := []string{"- 20 8 3 max 640", "- 20 0 3 200 276"}; !slices.Equal(k.raws(), want) || o.Err != nil || o.Shrunk != memcg.Value(960*page) {
