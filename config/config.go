@@ -10,9 +10,16 @@ import (
 type Config struct {
 	Mode     Mode
 	Interval time.Duration // between two ticks, MinInterval..MaxInterval
+	// StateDir is where the journal is, an absolute path in its shortest form:
+	// what was changed and must be changed back outlives the process there.
+	StateDir string
 	Host     Host
 	Policies []Policy // in the order of the file; the first that matches wins
 }
+
+// DefaultStateDir is Config.StateDir where the file names none: what the file
+// system hierarchy has for the state of one program.
+const DefaultStateDir = "/var/lib/memagent"
 
 // Bounds of Config.Interval. Below a second the samples cost more than they
 // tell; above ten minutes no verdict is fresh enough to act on.

@@ -27,6 +27,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	got := mustParse(t, `
 mode: enforce
 interval: 10s
+state_dir: '/srv/memagent state'
 host:
   swap: {write_budget: 8MiB/s, keep_free: 25%}
 policies:
@@ -51,6 +52,7 @@ policies:
 	want := &Config{
 		Mode:     Enforce,
 		Interval: 10 * time.Second,
+		StateDir: "/srv/memagent state",
 		Host:     Host{Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}},
 		Policies: []Policy{
 			{

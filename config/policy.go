@@ -81,6 +81,7 @@ func (l Law) String() string { return word(lawNames, int(l)) }
 func defaultConfig() Config {
 	return Config{
 		Interval: 5 * time.Second,
+		StateDir: DefaultStateDir,
 		Host: Host{
 			Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2},
 		},

@@ -79,6 +79,7 @@ func drawConfig(t *rapid.T) *Config {
 	c := &Config{
 		Mode:     rapid.SampledFrom([]Mode{Observe, Enforce}).Draw(t, "mode"),
 		Interval: drawDuration(t, MinInterval, MaxInterval),
+		StateDir: rapid.OneOf(rapid.StringMatching(`(/[a-z.][a-z ~'#:-]{0,6}[a-z]){1,4}`), rapid.Just(DefaultStateDir)).Draw(t, "state_dir"),
 		Host: Host{
 			Swap: HostSwap{WriteBudget: Rate(drawBytes(t)), KeepFree: drawPercent(t, 0, 1)},
 		},

@@ -11,7 +11,8 @@ import (
 
 // What values look like, for the messages.
 const (
-	wantConfig     = "a mapping with mode, interval, host and policies"
+	wantConfig     = "a mapping with mode, interval, state_dir, host and policies"
+	wantStateDir   = "the path of a directory such as /var/lib/memagent"
 	wantBytes      = "0 or a size such as 64MiB (B, KiB, MiB, GiB, TiB)"
 	wantRate       = "0 or a rate such as 4MiB/s"
 	wantTarget     = "a percentage above 0%, up to 100%"
@@ -28,6 +29,12 @@ var configKeys = []key[Config]{
 		modeNames, func(c *Config) *Mode { return &c.Mode }),
 	scalarKey("interval", "1s..10m", "Time between two ticks, 1s..10m.",
 		duration(MinInterval, MaxInterval), func(c *Config) *time.Duration { return &c.Interval }, formatDuration),
+	{
+		name: "state_dir", want: wantStateDir,
+		about: "Where the journal of what must be put back is kept; on a disk that outlives a restart, and for one\n" +
+			"memagent alone.",
+		read: readStateDir, show: func(c *Config) shown { return shown{text: yamlPath(c.StateDir)} },
+	},
 	{
 		name: "host", want: "a mapping with swap",
 		read: func(r *reader, p place, want string, c *Config) { readMapping(r, p, want, hostKeys, &c.Host) },
