@@ -19,9 +19,9 @@ func (st *State) because(d *Decision, in *Input) []memcg.Term {
 		return append(terms,
 			term("drawn node", float64(d.Drawing.Item), "node"),
 			term("its weight", float64(d.Drawing.Weight), "pages"),
-			term("all weights", float64(d.Drawing.Total), "pages"),
+			term("all weights", float64(d.Drawing.Total()), "pages"),
 			term("ticket", float64(d.Drawing.Ticket), "ticket"),
-			term("tickets", float64(d.Drawing.Tickets), "tickets"))
+			term("tickets", float64(d.Drawing.Tickets()), "tickets"))
 	case len(d.Shares) == 0:
 		return terms
 	}

@@ -129,7 +129,7 @@ func TestC07RefaultsAreCountsAndSizesAreBytes(t *testing.T) {
 	var st State
 	// 77 refaults in 5 s at 100 us, on 333,796 pages of file.
 	d := decideTwice(&st, inputOf(s, hostOf(8192, 8192)), lottery, countersGrow(0, memcg.NodeRefaultFile, 77))
-	cost := 77. / 5 * 100 / ((1152172032 + 215052288) / 4096)
+	cost := 77. / 5 * 60 * 100 / ((1152172032 + 215052288) / 4096)
 	if got := d.share(0).Cost; got < cost*0.999 || got > cost*1.001 {
 		t.Errorf("cost %v, want %v", got, cost)
 	}

@@ -27,16 +27,36 @@ type Entry[T any] struct {
 }
 
 // Drawing is what one draw found, with all that is needed to record it and to
-// check it.
+// check it. The zero Drawing is none.
 type Drawing[T any] struct {
 	Entry[T]
-	Ticket  uint64 // the number drawn, from 0 to Tickets-1
-	Tickets uint64 // in the table; 0 where nobody can give
-	Total   uint64 // sum of all weights
-	// Entries is the whole table, without those that cannot give. It is kept
-	// in the Lottery and stays as it is through the next Build, not the one
-	// after.
-	Entries []Entry[T]
+	Ticket uint64 // the number drawn, from 0 to Tickets()-1
+	from   *table[T]
+}
+
+// Tickets returns how many tickets the table had, 0 for the zero Drawing.
+func (d *Drawing[T]) Tickets() uint64 {
+	if d.from == nil {
+		return 0
+	}
+	return d.from.tickets()
+}
+
+// Total returns the sum of all weights in the table.
+func (d *Drawing[T]) Total() uint64 {
+	if d.from == nil {
+		return 0
+	}
+	return d.from.total
+}
+
+// Entries returns the whole table, without those that cannot give. It is kept in
+// the Lottery and stays as it is through the next Build, not the one after.
+func (d *Drawing[T]) Entries() []Entry[T] {
+	if d.from == nil {
+		return nil
+	}
+	return d.from.entries
 }
 
 // Lottery draws items with a chance in proportion to their weights. The zero
@@ -53,10 +73,14 @@ type Lottery[T any] struct {
 }
 
 // table is one assignment of tickets: entry i has those from ends[i-1] (0 for
-// the first) to ends[i]-1.
+// the first) to ends[i]-1. So that a search begins near its end, guide has the
+// entry of every ticket that is a multiple of 1<<shift, and the last entry
+// behind them; there are about as many as entries.
 type table[T any] struct {
 	entries []Entry[T]
 	ends    []uint64
+	guide   []int32
+	shift   int
 	total   uint64
 }
 
@@ -64,7 +88,7 @@ type table[T any] struct {
 func (l *Lottery[T]) Build(entries []Entry[T]) {
 	next := 1 - l.now
 	t := &l.tables[next]
-	t.entries, t.ends, t.total = t.entries[:0], t.ends[:0], 0
+	t.entries, t.ends, t.guide, t.total = t.entries[:0], t.ends[:0], t.guide[:0], 0
 	for _, e := range entries {
 		if e.Weight > 0 {
 			t.entries = append(t.entries, e)
@@ -75,6 +99,15 @@ func (l *Lottery[T]) Build(entries []Entry[T]) {
 	for _, e := range t.entries {
 		end += ticketsOf(e.Weight, t.total)
 		t.ends = append(t.ends, end)
+	}
+	if n := len(t.ends); n > 0 {
+		t.shift = bits.Len64(end / uint64(n))
+		for i, at := 0, uint64(0); i < n; i++ {
+			for ; at < t.ends[i]; at += 1 << t.shift {
+				t.guide = append(t.guide, int32(i))
+			}
+		}
+		t.guide = append(t.guide, int32(n-1))
 	}
 	l.now = next
 }
@@ -96,13 +129,16 @@ func addSaturated(a, b uint64) uint64 {
 	return sum
 }
 
-// Tickets returns the number of tickets in the table, 0 where nobody can give.
-func (l *Lottery[T]) Tickets() uint64 {
-	if ends := l.tables[l.now].ends; len(ends) > 0 {
-		return ends[len(ends)-1]
+// tickets is the number of tickets in the table.
+func (t *table[T]) tickets() uint64 {
+	if len(t.ends) == 0 {
+		return 0
 	}
-	return 0
+	return t.ends[len(t.ends)-1]
 }
+
+// Tickets returns the number of tickets in the table, 0 where nobody can give.
+func (l *Lottery[T]) Tickets() uint64 { return l.tables[l.now].tickets() }
 
 // Draw draws a ticket from the source and returns whose it is; ok is false
 // where nobody can give, and the source is not asked then. It does not
@@ -122,15 +158,14 @@ func (l *Lottery[T]) At(ticket uint64) (d Drawing[T], ok bool) {
 	if ticket >= l.Tickets() {
 		return d, false
 	}
-	// Binary search for the first end above the ticket. The step is added by
-	// arithmetic: tickets are random, so a branch would be mispredicted every
-	// other time, which is most of what a draw costs.
-	at, ends := 0, t.ends
-	for n := len(ends); n > 1; {
-		half := n / 2
-		_, below := bits.Sub64(ticket, ends[at+half-1], 0)
-		at += half &^ -int(below)
-		n -= half
+	bucket := ticket >> t.shift
+	at, last := int(t.guide[bucket]), int(t.guide[bucket+1])
+	for at < last {
+		if mid := (at + last) / 2; ticket < t.ends[mid] {
+			last = mid
+		} else {
+			at = mid + 1
+		}
 	}
-	return Drawing[T]{Entry: t.entries[at], Ticket: ticket, Tickets: ends[len(ends)-1], Total: t.total, Entries: t.entries}, true
+	return Drawing[T]{Entry: t.entries[at], Ticket: ticket, from: t}, true
 }

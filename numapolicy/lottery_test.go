@@ -164,7 +164,7 @@ func TestADrawnTableOutlivesTheNextBuild(t *testing.T) {
 	l.Build([]Entry[int]{{7, 1}, {8, 3}})
 	d, _ := l.At(0)
 	l.Build([]Entry[int]{{9, 5}, {10, 6}})
-	if d.Entries[0] != (Entry[int]{7, 1}) || d.Entries[1] != (Entry[int]{8, 3}) || d.Total != 4 {
+	if d.Entries()[0] != (Entry[int]{7, 1}) || d.Entries()[1] != (Entry[int]{8, 3}) || d.Total() != 4 {
 		t.Errorf("what was drawn changed: %+v", d)
 	}
 	if again, _ := l.At(0); again.Item != 9 {

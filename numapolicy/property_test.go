@@ -142,7 +142,7 @@ func TestANodeThatCannotGiveChangesNoOthersWeight(t *testing.T) {
 				rt.Fatalf("%+v became %+v", sh, with.share(sh.Node))
 			}
 		}
-		if with.Reach != without.Reach || with.Drawing.Tickets != without.Drawing.Tickets {
+		if with.Reach != without.Reach || with.Drawing.Tickets() != without.Drawing.Tickets() {
 			rt.Fatalf("%v by %s became %v by %s", without.Reach, without.Rule, with.Reach, with.Rule)
 		}
 	})

@@ -115,7 +115,7 @@ func TestReliefDrawsAmongCgroupsByWeight(t *testing.T) {
 		bytes uint64
 	}{{0, "/a", 20 * mib}, {49_000, "/a", 20 * mib}, {49_100, "/b", 5 * mib}, {65_000, "/b", 5 * mib}} {
 		g, ok := r.Draw(offers, 20*mib, c.drawn)
-		if !ok || g.Cgroup.Path != c.path || g.Bytes != c.bytes || g.Drawing.Total != 400 || g.Drawing.Ticket != uint64(c.drawn) {
+		if !ok || g.Cgroup.Path != c.path || g.Bytes != c.bytes || g.Drawing.Total() != 400 || g.Drawing.Ticket != uint64(c.drawn) {
 			t.Errorf("ticket %d: %+v, %t", c.drawn, g, ok)
 		}
 	}

@@ -88,8 +88,8 @@ func (f *flow) add(now memcg.Field, s step) (growth float64, ok bool) {
 // known reports whether the sum means anything.
 func (f *flow) known() bool { return f.seconds > 0 }
 
-// rate is the growth a second.
-func (f *flow) rate() float64 { return f.sum / f.seconds }
+// aMinute is the growth as a rate.
+func (f *flow) aMinute() float64 { return f.sum / f.seconds * 60 }
 
 // learn takes in one sample.
 func (st *State) learn(s *memcg.Sample, elapsed time.Duration, page float64) {

@@ -24,8 +24,10 @@ type Share struct {
 	// 7.1 on; it is the cgroup's elsewhere, and where nothing was scanned there
 	// lately.
 	OwnRatio bool
-	// Cost is what refaults on the node cost, in microseconds a second for each
-	// page of the list they came from.
+	// Cost is what refaults on the node cost, in microseconds a minute for each
+	// page of the list they came from. 1 halves the weight: on a list of 1 GiB
+	// that is 262 ms a minute, 0.4 % of time, between the cost at which a squeeze
+	// stops and the one that counts as thrash (docs/algorithms.md).
 	Cost     float64
 	FileOnly bool   // short while another node has room: anon is not to be taken
 	Why      string // why there is no ticket, "" where there is one
@@ -170,10 +172,10 @@ func (sc *scales) weigh(n *memcg.NodeStats, h *history, fileOnly bool) Share {
 	}
 	// The price of what would be taken, not of what would stay.
 	if file > 0 {
-		s.Cost += h.file.rate() * sc.filePrice / (list(n, memcg.NodeInactiveFile, memcg.NodeActiveFile) / sc.page)
+		s.Cost += h.file.aMinute() * sc.filePrice / (list(n, memcg.NodeInactiveFile, memcg.NodeActiveFile) / sc.page)
 	}
 	if anon > 0 {
-		s.Cost += h.anon.rate() * sc.anonPrice / (list(n, memcg.NodeInactiveAnon, memcg.NodeActiveAnon) / sc.page)
+		s.Cost += h.anon.aMinute() * sc.anonPrice / (list(n, memcg.NodeInactiveAnon, memcg.NodeActiveAnon) / sc.page)
 	}
 	file, anon = file/sc.page, anon/sc.page
 	w := (anon*s.Ratio*sc.anonPrio + file*s.Ratio*sc.filePrio) / 200 / (1 + s.Cost)
