@@ -59,7 +59,7 @@ Try it in this order:
 	root.SetOut(e.out)
 	root.SetErr(e.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(e), checkCommand(e), versionCommand(e))
+	root.AddCommand(runCommand(e), checkCommand(e), restoreCommand(e), versionCommand(e))
 	err := root.ExecuteContext(ctx)
 	var code silent
 	var usage usageError

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memagent/memagent/cgroupfs"
+	"github.com/memagent/memagent/journal"
+)
+
+// restoreWithin bounds a restore. It is well below the 90 s that a service
+// manager waits for a command that ends a unit.
+const restoreWithin = 30 * time.Second
+
+type restoreFlags struct{ stateDir, root string }
+
+func restoreCommand(e env) *cobra.Command {
+	var f restoreFlags
+	cmd := &cobra.Command{
+		Use:   "restore",
+		Short: "Put back what a memagent that is gone has left behind",
+		Long: `Puts back every memory.high, memory.swap.max and cpuset.mems that the journal in
+the state directory still has, without anything else running: for the service
+manager after memagent has stopped, however it did, and for you. A value is put
+back only in the same cgroup, since the same boot, and only if it is still the one
+that memagent wrote; anything else belongs to somebody else and is left alone.
+
+Exit codes: 0 nothing is left to undo, 1 something could not be undone, or a
+memagent runs that undoes its own changes when it stops, 2 the command line is wrong.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.restore(cmd.Context(), e) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.stateDir, "state-dir", journal.DefaultDir, "`DIR` of the journal, state_dir in the config")
+	flags.StringVar(&f.root, "root", "/", "`DIR` where the host's / is seen")
+	return cmd
+}
+
+func (f *restoreFlags) restore(ctx context.Context, e env) error {
+	store, err := journal.OpenExisting(f.stateDir)
+	if errors.Is(err, journal.ErrMissing) {
+		_, err = fmt.Fprintf(e.out, "nothing to undo: there is no %s\n", f.stateDir)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	n := len(store.Entries())
+	if n == 0 {
+		if err := store.Damaged(); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(e.out, "nothing to undo in %s\n", f.stateDir)
+		return err
+	}
+	keeper, fs, err := f.keeper(store)
+	if err != nil {
+		return fmt.Errorf("%d entries of %s are not undone: %w", n, f.stateDir, err)
+	}
+	defer fs.Close()
+	if !printReport(e.out, e.err, keeper.RestoreAll(ctx, restoreWithin)) {
+		return silent(exitHost)
+	}
+	return nil
+}
+
+// keeper opens the host for undoing what a store holds.
+func (f *restoreFlags) keeper(store *journal.Store) (*journal.Keeper, *cgroupfs.FS, error) {
+	fs, err := cgroupfs.Open(f.root)
+	if err != nil {
+		return nil, nil, err
+	}
+	keeper, err := func() (*journal.Keeper, error) {
+		if err := fs.Enforceable(); err != nil {
+			return nil, err
+		}
+		boot, err := fs.BootID()
+		if err != nil {
+			return nil, err
+		}
+		return journal.NewKeeper(store, fs, journal.Options{Boot: boot})
+	}()
+	if err != nil {
+		fs.Close()
+		return nil, nil, err
+	}
+	return keeper, fs, nil
+}
+
+// printReport says what became of each entry and reports whether nothing is
+// left to undo.
+func printReport(out, errs io.Writer, r journal.Report) (all bool) {
+	all = true
+	for _, u := range r.Undone {
+		if u.How == journal.NotUndone {
+			fmt.Fprintf(errs, "memagent: %v\n", u.Err)
+			all = false
+			continue
+		}
+		fmt.Fprintf(out, "%v: %v", u.Key, u.How)
+		switch u.How {
+		case journal.Restored, journal.StoodIn, journal.WasThere, journal.LeftForeign:
+			fmt.Fprintf(out, ", it holds %q", u.Now)
+		}
+		if u.InFlight {
+			fmt.Fprint(out, "; the kernel still works on it")
+		}
+		fmt.Fprintln(out)
+	}
+	for _, err := range []error{r.Damage, r.Err} {
+		if err != nil {
+			fmt.Fprintf(errs, "memagent: %v\n", err)
+			all = false
+		}
+	}
+	return all
+}
