@@ -35,7 +35,9 @@ type cgroup struct {
 	closely bool      // a whole sample is wanted then
 	fill    filling
 	hold    workingset.Hold // what to keep to between two samples
-	verdict string          // of the last
+	ran     bool            // a headroom request came back since the last look
+	race    race
+	verdict string // of the last
 	// listened is set when the loop was asked to hear of its memory.events.
 	listened bool
 

@@ -22,6 +22,7 @@ func (c *Core) clamp(host *memcg.HostSample, cg *cgroup, r *telemetry.Record) {
 		r.Held = "observe mode"
 	case cg.held != "":
 		r.Held = cg.held
+	case r.Held != "":
 	case busy:
 		r.Held = "the request before is still in flight"
 	default:

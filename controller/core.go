@@ -289,11 +289,15 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	if current, ok := s.Current.Get(); ok {
 		rate, _ := d.Signals.FillRate.Get()
 		cg.fill.see(now, float64(current), rate)
+		cg.sawAfter(now, current)
 	}
 	cg.wakeAt = c.nextLook(now, cg)
 
 	r.Want, r.Swappiness, r.Floor = d.Intent.Bytes, d.Intent.Swappiness, d.Intent.Floor
 	r.Because, r.Clipped, r.OlderThan = d.Because, d.Clipped, d.Intent.OlderThan
+	if r.Want > 0 && d.Intent.Kind == workingset.KindHeadroom && cg.race.lost(now, &cg.hold) {
+		r.Held = "it fills faster than it can be reclaimed, and all comes back: its limit is left to the kernel for now"
+	}
 	c.clamp(host, cg, &r)
 	if in.Gens != nil {
 		c.considerAging(now, cg, &d.Signals, &r)

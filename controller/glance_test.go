@@ -6,6 +6,7 @@ import (
 
 	"github.com/memagent/memagent/memcg"
 	"github.com/memagent/memagent/telemetry"
+	"github.com/memagent/memagent/workingset"
 )
 
 const keptBelow = `
@@ -123,5 +124,46 @@ func TestALimitThatIsMetIsSampledAFewTimesAnIntervalAtMost(t *testing.T) {
 	}
 	if samples < 2 || samples > earlySamples {
 		t.Errorf("%d samples in a second of events, want up to %d", samples, earlySamples)
+	}
+}
+
+func TestARaceThatIsLostIsGivenUpForLongerEachTime(t *testing.T) {
+	h := workingset.Hold{Above: 92 * mib, Limit: 100 * mib, Optional: true}
+	var r race
+	now := time.Unix(1000, 0)
+	var rests []time.Duration
+	for len(rests) < 8 {
+		for range raceLost {
+			if r.lost(now, &h) {
+				t.Fatal("given up too early")
+			}
+			r.ran(now, 99*mib, &h)
+		}
+		if !r.lost(now, &h) {
+			t.Fatalf("%d requests left 1 of 8 MiB free, and it goes on", raceLost)
+		}
+		rests = append(rests, r.until.Sub(now))
+		now = r.until
+	}
+	if rests[0] != raceRest || rests[1] != 2*raceRest || rests[7] != raceMost {
+		t.Errorf("rests of %v", rests)
+	}
+	for range raceLost - 1 {
+		r.ran(now, 99*mib, &h)
+	}
+	r.ran(now, 95*mib, &h) // gained
+	r.ran(now, 99*mib, &h)
+	if r.lost(now, &h) {
+		t.Error("given up after headroom was there")
+	}
+	for range raceLost {
+		r.ran(now, 99*mib, &h)
+	}
+	if got := r.until.Sub(now); got != raceRest {
+		t.Errorf("the rest after a race that was won is %v, want %v", got, raceRest)
+	}
+	h.Optional = false
+	if r.lost(now, &h) {
+		t.Error("headroom that keeps anon from a stream was given up")
 	}
 }

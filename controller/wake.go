@@ -68,7 +68,7 @@ func (f *filling) see(now time.Time, current, known float64) {
 // of the way unseen, or the kernel reclaims in its own way. Half the time that
 // this takes leaves the other half to reclaim in.
 func (c *Core) nextLook(now time.Time, cg *cgroup) time.Time {
-	if !c.keepsBelow(cg) || cg.hold.Above == 0 || cg.fill.rate <= 0 {
+	if !c.keepsBelow(cg) || cg.hold.Above == 0 || cg.fill.rate <= 0 || cg.race.lost(now, &cg.hold) {
 		return time.Time{}
 	}
 	if _, busy := c.inFlight[cg.id]; busy {
@@ -79,6 +79,14 @@ func (c *Core) nextLook(now time.Time, cg *cgroup) time.Time {
 		return time.Time{}
 	}
 	return now.Add(max(time.Duration(left*float64(time.Second)), glanceLeast))
+}
+
+// sawAfter books what a request has left, once.
+func (cg *cgroup) sawAfter(now time.Time, current uint64) {
+	if cg.ran {
+		cg.ran = false
+		cg.race.ran(now, current, &cg.hold)
+	}
 }
 
 // glance decides on memory.current alone, by the hold that the last sample has
@@ -93,8 +101,9 @@ func (c *Core) glance(now time.Time, host *memcg.HostSample, ob Observation) (r 
 		return r, false
 	}
 	cg.fill.see(now, float64(current), 0)
+	cg.sawAfter(now, current)
 	cg.wakeAt = c.nextLook(now, cg)
-	if cg.hold.Above == 0 || current <= cg.hold.Above {
+	if cg.hold.Above == 0 || current <= cg.hold.Above || cg.race.lost(now, &cg.hold) {
 		return r, false
 	}
 	ahead := uint64(cg.fill.rate * fillReach.Seconds())
@@ -160,7 +169,7 @@ func (c *Core) Unheard() (list []memcg.ID) {
 // Heard notes that a cgroup met a limit, so that it is looked at soon. Where the
 // limit is left to the kernel, that it is met is no news.
 func (c *Core) Heard(id memcg.ID, now time.Time) {
-	if cg, ok := c.cgroups[id]; ok && cg.hold.Above > 0 {
+	if cg, ok := c.cgroups[id]; ok && cg.hold.Above > 0 && !cg.race.lost(now, &cg.hold) {
 		c.wake(cg, now, now.Sub(cg.sampledAt) >= c.cfg.Interval/earlySamples)
 	}
 }
@@ -191,6 +200,7 @@ func (c *Core) CameBack(r Result, now time.Time) {
 	case r.Age && cg.agings > 0:
 		c.wake(cg, now, true)
 	case c.keepsBelow(cg) && cg.hold.Above > 0 && cg.fill.rate > 0:
+		cg.ran = true
 		c.wake(cg, now, false)
 	}
 }

@@ -26,8 +26,13 @@ type Hold struct {
 	// Above is the memory.current, in bytes, above which headroom is missing;
 	// 0 where nothing is to be kept free.
 	Above      uint64
+	Limit      uint64           // bytes; what must not be met
 	Swappiness memcg.Swappiness // of the requests; the zero value passes nothing
 	Floor      uint64           // bytes at which they stop
+	// Optional: what is taken comes back, so that there is no gain but that
+	// nobody has to wait for reclaim. It may be let go where it does not get
+	// that far.
+	Optional bool
 }
 
 // want returns the headroom in bytes below a limit: the policy's, or what is
@@ -63,11 +68,13 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 	case d.Verdict == FileThrash:
 		want = asked // what fills it is what it has just lost
 	case d.Verdict == AnonThrash, st.flows.returning(anon) > mostly && v.lists.size(file) < asked:
+		h.Optional = true
 		if want = min(asked, headroomMissed*d.Signals.Short.or(0)); want < filling {
 			return Hold{}, false
 		}
 	}
-	h = Hold{Above: bytesOf(limit - want), Swappiness: v.policy.Swappiness.pass(d.Signals.Swappiness), Floor: v.floor.bytes}
+	h.Above, h.Limit, h.Floor = bytesOf(limit-want), bytesOf(limit), v.floor.bytes
+	h.Swappiness = v.policy.Swappiness.pass(d.Signals.Swappiness)
 	fileGrows := d.Verdict == Growing && 2*d.Signals.AnonGrowth.or(0) < d.Signals.AllocRate.or(0)
 	if d.Verdict == Streaming || fileGrows {
 		h.Swappiness = v.policy.Swappiness.least()

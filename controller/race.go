@@ -1,0 +1,46 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/memagent/memagent/workingset"
+)
+
+const (
+	// raceLost is how many requests in a row must leave less than a quarter of
+	// the headroom free before the race with the cgroup's own charges counts as
+	// lost: then the kernel reclaims at the limit all the same, and the agent
+	// only takes CPU time beside it. Ten are a second or two.
+	raceLost = 10
+	// raceRest is how long the limit is then left to the kernel; it doubles up
+	// to raceMost for as long as every new try is lost as well.
+	raceRest = 10 * time.Second
+	raceMost = 5 * time.Minute
+)
+
+// race keeps whether requests gain on a cgroup that is charged all the time.
+type race struct {
+	behind int // requests in a row that left hardly any headroom
+	until  time.Time
+	rest   time.Duration
+}
+
+// ran books what is seen of memory.current, in bytes, after a request.
+func (r *race) ran(now time.Time, current uint64, h *workingset.Hold) {
+	if !h.Optional || h.Limit <= h.Above {
+		*r = race{until: r.until, rest: r.rest}
+		return
+	}
+	if left := h.Limit - min(current, h.Limit); left >= (h.Limit-h.Above)/4 {
+		*r = race{}
+		return
+	}
+	if r.behind++; r.behind < raceLost {
+		return
+	}
+	r.behind, r.rest = 0, min(max(raceRest, 2*r.rest), raceMost)
+	r.until = now.Add(r.rest)
+}
+
+// lost reports whether the limit is left to the kernel for now.
+func (r *race) lost(now time.Time, h *workingset.Hold) bool { return h.Optional && now.Before(r.until) }
