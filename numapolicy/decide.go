@@ -98,22 +98,15 @@ func (st *State) build(in *Input, b basis, page float64) {
 
 // pick decides by the table that stands.
 func (st *State) pick(d *Decision, in *Input, b basis) {
-	noAnon := st.held().And(b.fileOnly)
-	// Where anon would be taken from a short node by plain reclaim, plain
-	// reclaim is out of the question.
-	spare := !noAnon.Empty() && swappinessOf(in.Swappiness) > 0
-	onlyAnon := swappinessOf(in.Swappiness) >= 200
+	s := swappinessOf(in.Swappiness)
+	// Where plain reclaim could take anon from a short node, it is out of the
+	// question as long as the request lets it.
+	spare := s > 0 && !st.held().And(b.fileOnly).Empty()
 	switch {
-	case st.lottery.Tickets() == 0 && spare && onlyAnon:
-		d.Reach, d.Rule = Nowhere, "short-gives-no-anon"
-		return
 	case st.lottery.Tickets() == 0 && d.without(WhyNoFigures) > 0:
 		d.Rule = "no-figures"
 	case st.lottery.Tickets() == 0:
 		d.Rule = "nothing-to-give"
-	case !in.ByNode && spare && onlyAnon:
-		d.Reach, d.Rule = Nowhere, "short-gives-no-anon"
-		return
 	case !in.ByNode:
 		d.Rule = "not-by-node"
 	case in.Random == nil:
@@ -124,7 +117,10 @@ func (st *State) pick(d *Decision, in *Input, b basis) {
 		st.draw(d, in)
 		return
 	}
-	if spare {
+	switch {
+	case spare && s >= 200: // a request for anon alone
+		d.Reach, d.Rule = Nowhere, "short-gives-no-anon"
+	case spare:
 		d.fileOnly()
 	}
 }
