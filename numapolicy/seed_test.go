@@ -139,6 +139,36 @@ func TestSeedANodeWherePagesAreInUseWeighsLess(t *testing.T) {
 	}
 }
 
+func TestPagesThatOnlyWentToASlowerNodeWereNotTaken(t *testing.T) {
+	s := sampleOf(sizes{inactiveFile: 500, scan: 1, steal: 1}.stats(0), sizes{inactiveFile: 500, scan: 1, steal: 1}.stats(1))
+	for i := range s.Nodes {
+		s.Nodes[i].Set(memcg.NodeDemote, memcg.Value(0))
+	}
+	var st State
+	d := decideTwice(&st, inputOf(s, hostOf(8192, 8192)), lottery, func(n *memcg.NodeStats) {
+		n.Set(memcg.NodeScan, memcg.Value(1001))
+		n.Set(memcg.NodeSteal, memcg.Value(901))
+		n.Set(memcg.NodeDemote, memcg.Value(800*uint64(n.ID)))
+	})
+	if a, b := d.share(0).Ratio, d.share(1).Ratio; math.Abs(a-0.9) > 0.01 || math.Abs(b-0.1) > 0.01 {
+		t.Errorf("ratios %.3f and %.3f", a, b)
+	}
+}
+
+func TestTooFewScannedPagesLeaveTheNodeWithoutARatioOfItsOwn(t *testing.T) {
+	for _, c := range []struct {
+		scanned uint64
+		own     bool
+	}{{31, false}, {40, true}} {
+		s := sampleOf(sizes{inactiveFile: 500, scan: 1, steal: 1}.stats(0), sizes{inactiveFile: 400, scan: 1, steal: 1}.stats(1))
+		var st State
+		d := decideTwice(&st, inputOf(s, hostOf(8192, 8192)), lottery, countersGrow(0, memcg.NodeScan, c.scanned))
+		if sh := d.share(0); sh.OwnRatio != c.own || c.own != (sh.Ratio == 0) {
+			t.Errorf("%d pages scanned: %+v", c.scanned, sh)
+		}
+	}
+}
+
 func TestWithoutCountersByNodeTheCgroupsRatioStandsForAll(t *testing.T) {
 	s := sampleOf(sizes{inactiveFile: 500}.stats(0), sizes{inactiveFile: 100}.stats(1))
 	s.Stat.Set(memcg.StatScan, memcg.Value(0))

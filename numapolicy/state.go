@@ -12,7 +12,7 @@ import (
 // nothing. It must not be copied: decisions point into it.
 type State struct {
 	nodes []history // in the order of Sample.Nodes
-	own   history   // the cgroup's pgscan and pgsteal, of all nodes together
+	own   history   // the cgroup's scan, steal and demote, of all nodes together
 
 	// events is how many pages came, went or were taken since the table was
 	// built from what built says.
@@ -32,6 +32,7 @@ type State struct {
 type history struct {
 	id          memcg.NodeID
 	scan, steal flow        // pages
+	demote      flow        // pages, which the kernel counts in steal as well
 	anon, file  flow        // refaults
 	size        memcg.Field // bytes of anon and file in the last sample
 }
@@ -97,12 +98,15 @@ func (st *State) learn(s *memcg.Sample, elapsed time.Duration, page float64) {
 	step := stepOf(elapsed)
 	st.own.scan.add(s.Stat.Get(memcg.StatScan), step)
 	taken, whole := st.own.steal.add(s.Stat.Get(memcg.StatSteal), step)
+	st.own.demote.add(memcg.SumKnown(s.Stat.Get(memcg.StatDemoteKswapd), s.Stat.Get(memcg.StatDemoteDirect),
+		s.Stat.Get(memcg.StatDemoteKhugepaged), s.Stat.Get(memcg.StatDemoteProactive)), step)
 	byNode := 0.0
 	for i := range s.Nodes {
 		n, h := &s.Nodes[i], &st.nodes[i]
 		h.scan.add(n.Get(memcg.NodeScan), step)
 		d, _ := h.steal.add(n.Get(memcg.NodeSteal), step)
 		byNode += d
+		h.demote.add(n.Get(memcg.NodeDemote), step)
 		h.anon.add(n.Get(memcg.NodeRefaultAnon), step)
 		h.file.add(n.Get(memcg.NodeRefaultFile), step)
 		size := memcg.Sum(n.Get(memcg.NodeAnon), n.Get(memcg.NodeFile))

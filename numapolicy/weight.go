@@ -84,22 +84,26 @@ func intSqrt(n uint64) uint64 {
 	return r
 }
 
-// ratioOf is the seed's (scanned - rotated)/(scanned + 1), where what was
-// scanned and not taken counts as rotated. ok is false where too little was
-// scanned to tell.
-func ratioOf(scan, steal *flow) (r float64, ok bool) {
-	if !scan.known() || !steal.known() || scan.sum < minScanned {
+// ratio is the seed's (scanned - rotated)/(scanned + 1), where what was scanned
+// and not taken counts as rotated; so does what only went to a slower node,
+// where the kernel tells. ok is false where too little was scanned to tell.
+func (h *history) ratio() (r float64, ok bool) {
+	if !h.scan.known() || !h.steal.known() || h.scan.sum < minScanned {
 		return 0, false
 	}
-	rotated := max(scan.sum-steal.sum, 0)
-	return (scan.sum - rotated) / (scan.sum + 1), true
+	taken := h.steal.sum
+	if h.demote.known() {
+		taken = max(taken-h.demote.sum, 0)
+	}
+	rotated := max(h.scan.sum-taken, 0)
+	return (h.scan.sum - rotated) / (h.scan.sum + 1), true
 }
 
 // scales works out what the cgroup's nodes are weighed with.
 func (st *State) scales(in *Input, page float64) scales {
 	s := min(swappinessOf(in.Swappiness), 200)
 	sc := scales{page: page, anonPrio: float64(s + 1), filePrio: float64(200 - s), ratio: 1, anonPrice: in.AnonPrice, filePrice: in.FilePrice}
-	if r, ok := ratioOf(&st.own.scan, &st.own.steal); ok {
+	if r, ok := st.own.ratio(); ok {
 		sc.ratio = r
 	}
 	inactive, ok1 := total(in.Sample, memcg.NodeInactiveFile)
@@ -163,7 +167,7 @@ func (sc *scales) weigh(n *memcg.NodeStats, h *history, fileOnly bool) Share {
 		s.Why = WhyNoFigures
 		return s
 	}
-	if r, ok := ratioOf(&h.scan, &h.steal); ok {
+	if r, ok := h.ratio(); ok {
 		s.Ratio, s.OwnRatio = r, true
 	}
 	if file+anon == 0 {
