@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -43,7 +44,8 @@ type Options struct {
 
 // Keeper sets knobs and puts them back, and has every value on disk before it
 // is written. It is safe for use by several goroutines: calls for different
-// cgroups go on side by side, a second call for the same one waits.
+// cgroups go on side by side, a second call for the same one waits. Entries,
+// Holds and Memory never wait, neither for a knob nor for the disk.
 type Keeper struct {
 	store    *Store
 	host     Knobs
@@ -52,7 +54,9 @@ type Keeper struct {
 	pageSize uint64
 	now      func() time.Time
 
-	mu      sync.Mutex // guards the rest, and is held while the journal is written
+	saving sync.Mutex // held while the journal is written, before mu
+
+	mu      sync.Mutex // guards the rest, never held over a call that may block
 	entries map[Key]Entry
 	memory  Memory
 	busy    map[memcg.ID]chan struct{} // closed when the call for it is over
@@ -101,47 +105,63 @@ func (k *Keeper) Holds(id memcg.ID, knob memcg.Knob) (e Entry, ok bool) {
 }
 
 // Forget drops what is known of a cgroup that is gone, and writes the journal
-// if there was anything.
+// if there was anything. It need not be repeated on an error: what is still on
+// disk names an inode that is gone.
 func (k *Keeper) Forget(id memcg.ID) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	before := k.memory
-	k.memory = k.memory.without(id)
-	changed := len(k.memory.Spent) != len(before.Spent) || len(k.memory.Cooldowns) != len(before.Cooldowns)
-	for key := range k.entries {
-		if key.ID == id {
-			delete(k.entries, key)
-			changed = true
-		}
-	}
-	if !changed {
+	if !k.knows(id) {
 		return nil
 	}
-	return k.save() // what is still on disk names an inode that is gone
+	return k.commit(func() func() {
+		k.memory = k.memory.without(id)
+		maps.DeleteFunc(k.entries, func(key Key, _ Entry) bool { return key.ID == id })
+		return func() {}
+	})
 }
 
-// save writes the journal. The caller holds mu.
-func (k *Keeper) save() error {
-	return k.store.save(contents{entries: k.entries, memory: k.memory, boot: k.boot})
+func (k *Keeper) knows(id memcg.ID) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key := range k.entries {
+		if key.ID == id {
+			return true
+		}
+	}
+	return k.memory.knows(id)
 }
 
 // record puts an entry on disk, or takes it out where e is nil. On an error
 // nothing has changed.
 func (k *Keeper) record(key Key, e *Entry) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	before, had := k.entries[key]
-	if e != nil {
-		k.entries[key] = *e
-	} else {
-		delete(k.entries, key)
-	}
-	err := k.save()
-	if err != nil {
-		delete(k.entries, key)
-		if had {
-			k.entries[key] = before
+	return k.commit(func() func() {
+		before, had := k.entries[key]
+		if e != nil {
+			k.entries[key] = *e
+		} else {
+			delete(k.entries, key)
 		}
+		return func() {
+			delete(k.entries, key)
+			if had {
+				k.entries[key] = before
+			}
+		}
+	})
+}
+
+// commit makes a change and writes the journal; where that fails it calls what
+// change returned. Who only looks does not wait for the disk.
+func (k *Keeper) commit(change func() (revert func())) error {
+	k.saving.Lock()
+	defer k.saving.Unlock()
+	k.mu.Lock()
+	revert := change()
+	now := contents{entries: maps.Clone(k.entries), memory: k.memory, boot: k.boot}
+	k.mu.Unlock()
+	err := k.store.save(now)
+	if err != nil {
+		k.mu.Lock()
+		revert()
+		k.mu.Unlock()
 	}
 	return err
 }

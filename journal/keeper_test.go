@@ -298,6 +298,31 @@ func TestWhatIsStillInFlightAtTheEndStaysInTheJournal(t *testing.T) {
 	close(free)
 }
 
+func TestWhoOnlyLooksDoesNotWaitForTheDisk(t *testing.T) {
+	b := newBench(t)
+	id := b.host.make("/pg")
+	k := b.start()
+	defer k.store.Close()
+	writing, free, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	k.store.write = func(string, []byte, func(Step)) error {
+		close(writing)
+		<-free
+		return syscall.EIO
+	}
+	go func() {
+		_, err := k.Set(context.Background(), id, memcg.KnobHigh, "1048576", "test")
+		done <- err
+	}()
+	<-writing
+	k.Entries()
+	k.Holds(id, memcg.KnobHigh)
+	k.Memory()
+	close(free)
+	if err := <-done; !errors.Is(err, syscall.EIO) || len(k.Entries()) != 0 || len(b.host.writes) != 0 {
+		t.Errorf("%v, journal %v, wrote %q", err, k.Entries(), b.host.writes)
+	}
+}
+
 func TestNothingIsSetAfterTheEnd(t *testing.T) {
 	b := newBench(t)
 	id := b.host.make("/pg")

@@ -47,15 +47,11 @@ func (k *Keeper) Remember(m Memory) error {
 	if err := m.check(); err != nil {
 		return fmt.Errorf("remember: %w: %w", memcg.ErrInvalid, err)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	before := k.memory
-	k.memory = m
-	if err := k.save(); err != nil {
-		k.memory = before
-		return err
-	}
-	return nil
+	return k.commit(func() func() {
+		before := k.memory
+		k.memory = m
+		return func() { k.memory = before }
+	})
 }
 
 // check says what cannot be remembered.
@@ -90,4 +86,10 @@ func (m Memory) without(id memcg.ID) Memory {
 		Spent:     slices.DeleteFunc(slices.Clone(m.Spent), func(s Spent) bool { return s.Cgroup == id }),
 		Cooldowns: slices.DeleteFunc(slices.Clone(m.Cooldowns), func(c Cooldown) bool { return c.Cgroup == id }),
 	}
+}
+
+// knows reports whether anything is remembered of a cgroup.
+func (m Memory) knows(id memcg.ID) bool {
+	return slices.ContainsFunc(m.Spent, func(s Spent) bool { return s.Cgroup == id }) ||
+		slices.ContainsFunc(m.Cooldowns, func(c Cooldown) bool { return c.Cgroup == id })
 }

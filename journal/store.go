@@ -49,7 +49,7 @@ func OnStep(visit func(Step)) Option { return func(s *Store) { s.at = visit } }
 // counts as empty: see Damaged. A directory that is read-only opens where it
 // was used before, so that what its journal says can be undone.
 func Open(dir string, opts ...Option) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, unix.EROFS) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fault("make", dir, err)
 	}
 	return OpenExisting(dir, opts...)
@@ -167,7 +167,8 @@ func (s *Store) load() error {
 	}
 	aside, asideErr := setAside(name)
 	if asideErr != nil {
-		return fault("set aside", name, errors.Join(err, asideErr))
+		return &Error{Op: "read", File: name, Err: fmt.Errorf("%w, and it cannot be kept aside: %w", err, asideErr),
+			Fix: "move it away yourself"}
 	}
 	s.damaged = &Error{Op: "read", File: name, Err: err, Fix: "it is kept as " + aside +
 		"; compare memory.high, memory.swap.max and cpuset.mems of the cgroups it names with what they should be"}
@@ -183,19 +184,21 @@ func readFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
-// setAside renames a damaged journal to the first name that is free.
+// setAside renames a damaged journal to the first name that is free. The lock
+// keeps anybody else from taking it in between.
 func setAside(name string) (aside string, err error) {
 	const most = 1000 // then an operator has looked away for long
 	for n := 1; n <= most; n++ {
 		aside = fmt.Sprintf("%s.corrupt-%d", name, n)
-		if err = unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, aside, unix.RENAME_NOREPLACE); err != unix.EEXIST {
-			break
+		if _, err := os.Lstat(aside); !isMissing(err) {
+			continue
 		}
+		if err := os.Rename(name, aside); err != nil {
+			return "", err
+		}
+		return aside, syncDir(filepath.Dir(name))
 	}
-	if err != nil {
-		return "", err
-	}
-	return aside, syncDir(filepath.Dir(name))
+	return "", fmt.Errorf("%d are kept already", most)
 }
 
 // save replaces the journal. It returns when the new one is on disk.

@@ -264,23 +264,18 @@ func (k *Keeper) putBack(ctx context.Context, h *hold, knob memcg.Knob, before s
 // can be is worth knowing.
 func (k *Keeper) clear(keys ...Key) error {
 	k.store.at(StepBeforeClear)
-	if err := k.saveWithout(keys); err != nil {
-		return err
-	}
-	k.store.at(StepAfterClear)
-	return nil
-}
-
-func (k *Keeper) saveWithout(keys []Key) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	before := maps.Clone(k.entries)
-	for _, key := range keys {
-		delete(k.entries, key)
-	}
-	err := k.save()
-	if err != nil {
-		k.entries = before
+	err := k.commit(func() func() {
+		gone := map[Key]Entry{}
+		for _, key := range keys {
+			if e, ok := k.entries[key]; ok {
+				gone[key] = e
+				delete(k.entries, key)
+			}
+		}
+		return func() { maps.Copy(k.entries, gone) }
+	})
+	if err == nil {
+		k.store.at(StepAfterClear)
 	}
 	return err
 }
