@@ -39,6 +39,8 @@ conform: build ## the real host against the simulated host's own suite, in a gue
 	bin/memlab setup --kernel $(KERNEL)
 	CGO_ENABLED=0 $(GO) test -c -o bin/cgroupfs.test ./cgroupfs
 	bin/memlab exec --kernel $(KERNEL) -- bin/cgroupfs.test -test.v -test.run ConformsOnARealKernel -guest
+	CGO_ENABLED=0 $(GO) test -c -o bin/memagent.test ./cmd/memagent
+	bin/memlab exec --kernel $(KERNEL) -- bin/memagent.test -test.v -test.run OnARealKernel -guest
 
 matrix: build ## every scenario on kernels 6.1, 6.12 and the latest, medians of $(RUNS) runs
 	bin/memlab setup
