@@ -78,7 +78,7 @@ func TestParseQueue(t *testing.T) {
 		{"one holds it, two wait",
 			"1: FLOCK  ADVISORY  WRITE 20727 fe:00:9977959 0 EOF\n" +
 				"1: -> FLOCK  ADVISORY  WRITE 20728 fe:00:9977959 0 EOF\n" +
-				"1: -> FLOCK  ADVISORY  WRITE 20729 fe:00:9977959 0 EOF\n",
+				"1:  -> FLOCK  ADVISORY  WRITE 20729 fe:00:9977959 0 EOF\n", // who waits behind a waiter stands further in
 			queue{holders: []int{20727}, waiters: []int{20728, 20729}}},
 		{"locks on other files, and of another kind",
 			"1: FLOCK  ADVISORY  WRITE 1 fe:00:99 0 EOF\n2: FLOCK  ADVISORY  WRITE 2 fe:01:9977959 0 EOF\n" +

@@ -24,7 +24,7 @@ func TestListNamesWhatThereIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"squeeze", "observe", "quad", "memoryless", "cpuless", "6.12", "latest", "not fetched yet", "not in the suite"} {
+	for _, want := range []string{"squeeze", "observe", "quad", "memoryless", "cpuless", "tiered", "node-imbalance", "6.12", "latest", "not fetched yet", "not in the suite"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in:\n%s", want, out)
 		}
@@ -37,7 +37,7 @@ func TestWrongUseSaysWhatIsRight(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"a scenario nobody knows", []string{"run", "squash"}, "there are: file-thrash, "},
+		{"a scenario nobody knows", []string{"run", "squash"}, "there are: build, cache-lend, "},
 		{"no scenario", []string{"run"}, "accepts 1 arg"},
 		{"a state the agent has not", []string{"run", "squeeze", "--agent", "maybe"}, "off, on or both"},
 		{"a law nobody knows", []string{"run", "squeeze", "--law", "murphy"}, "memagent, senpai, tmo"},
