@@ -37,6 +37,9 @@ type Config struct {
 	NoPSI bool
 	// NoNUMAStat: no memory.numa_stat, a kernel built without NUMA.
 	NoNUMAStat bool
+	// NoNodeReclaim: neither lru_gen nor DAMON is to be had, and a Reclaim that
+	// names nodes is refused.
+	NoNodeReclaim bool
 	// NoCpuset: the cpuset controller is not enabled.
 	NoCpuset bool
 

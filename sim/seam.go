@@ -100,8 +100,9 @@ func (h *Host) Writes() uint64 {
 // no clock: Took is what the work would have taken, and how long it keeps one
 // of the CPUs from the workloads, where their number is given. An end before
 // all was done is of kind memcg.ErrPartial; a swappiness that the kernel does
-// not take is memcg.ErrUnsupported. Two requests at once for one cgroup are
-// misuse.
+// not take is memcg.ErrUnsupported. A request for nodes takes from these alone,
+// unless Config.NoNodeReclaim refuses it. Two requests at once for one cgroup
+// are misuse.
 func (h *Host) Reclaim(ctx context.Context, r memcg.Reclaim) (o memcg.Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,15 +119,16 @@ func (h *Host) Reclaim(ctx context.Context, r memcg.Reclaim) (o memcg.Outcome) {
 	if release := f.block(); release != nil {
 		h.writes++
 		o.Writes++
-		o.Via = memcg.ViaReclaim
+		o.Via = via(r)
 		h.mu.Unlock()
 		<-release
 		h.mu.Lock()
 	}
-	before := h.account(c)
+	before, nodes := h.account(c), h.nodesOf(c, r)
 	o.Err = h.chunks(ctx, c, &o, f)
 	h.cpus.take(h.now, o.Took)
 	after := h.account(c)
+	o.Nodes = h.judgeNodes(c, nodes)
 	o.Reclaimed = memcg.Value((after.stolen - before.stolen) * PageSize)
 	o.Shrunk = memcg.Value((before.usage - min(before.usage, after.usage)) * PageSize)
 	o.SwapOut = memcg.Value((after.swap - min(after.swap, before.swap)) * PageSize)
@@ -136,6 +138,7 @@ func (h *Host) Reclaim(ctx context.Context, r memcg.Reclaim) (o memcg.Outcome) {
 	}
 	if c.dead {
 		o.Reclaimed, o.Shrunk, o.SwapOut, o.Demoted = memcg.Field{}, memcg.Field{}, memcg.Field{}, memcg.Field{}
+		o.Nodes = nil
 	}
 	return o
 }
@@ -159,6 +162,9 @@ func (h *Host) admit(r memcg.Reclaim) (*cgroup, error) {
 	}
 	if r.OlderThan > 0 {
 		return nil, fmt.Errorf("sim: reclaim from %s what is older than %v: %w", r.Cgroup.Path, r.OlderThan, errNoAges)
+	}
+	if !r.Nodes.Empty() {
+		return c, h.admitNodes(r)
 	}
 	v, passed := r.Swappiness.Get()
 	if passed && (!h.kernel.Swappiness || v == memcg.SwappinessMax && !h.kernel.SwappinessMax) {
@@ -197,9 +203,13 @@ func (h *Host) chunks(ctx context.Context, c *cgroup, o *memcg.Outcome, f *injec
 		left -= chunk
 		o.Asked += chunk
 		o.Writes++
-		o.Via = memcg.ViaReclaim
+		o.Via = via(r)
 		h.writes++
-		took, err := h.write(c, chunk/PageSize, swappiness)
+		work := h.write
+		if !r.Nodes.Empty() {
+			work = h.evictFrom(r.Nodes)
+		}
+		took, err := work(c, chunk/PageSize, swappiness)
 		o.Took += took
 		if err != nil {
 			return err

@@ -77,6 +77,8 @@ var checks = []check{
 	{"reclaim that was cut short says so", reclaimCut},
 	{"reclaim from a gone cgroup says so", reclaimGone},
 	{"reclaim without swap leaves anon alone", reclaimFileOnly},
+	{"reclaim by node keeps to the nodes, or it is said why not", reclaimByNode},
+	{"reclaim from a node without memory frees nothing", reclaimNoNode},
 	{"generations are listed oldest first, or it is said why not", generationsInOrder},
 	{"aging is counted, and is not for observers", agingAddsGenerations},
 	{"an observer writes nothing", observerWritesNothing},

@@ -2,6 +2,7 @@ package hosttest
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/memagent/memagent/memcg"
@@ -105,6 +106,67 @@ func reclaimFileOnly(t *testing.T, b Bench) {
 	endedWell(t, o)
 	if v, ok := o.SwapOut.Get(); ok && v != 0 {
 		t.Errorf("%d bytes were swapped out with swappiness 0", v)
+	}
+}
+
+// noNodes reports whether a host cannot keep a request to nodes, and says so as
+// it must: nothing is written then.
+func noNodes(t *testing.T, o memcg.Outcome) bool {
+	t.Helper()
+	if !errors.Is(o.Err, memcg.ErrUnsupported) && !errors.Is(o.Err, memcg.ErrDenied) {
+		return false
+	}
+	if o.Writes != 0 || o.Via != "" {
+		t.Errorf("%d writes through %q came with %v", o.Writes, o.Via, o.Err)
+	}
+	return true
+}
+
+func reclaimByNode(t *testing.T, b Bench) {
+	const ask = 2 << 20
+	id := b.find(t, b.Busy)
+	before := b.sample(t, id)
+	if before.NodesState != memcg.Present {
+		t.Skip("memory.numa_stat is " + before.NodesState.String() + ": a host with NUMA has it")
+	}
+	most, has := memcg.NodeID(0), uint64(0)
+	for i := range before.Nodes {
+		n := &before.Nodes[i]
+		if m := value(t, "anon of a node", n.Get(memcg.NodeAnon)) + value(t, "file of a node", n.Get(memcg.NodeFile)); m > has {
+			most, has = n.ID, m
+		}
+	}
+	o := b.written(t, memcg.Reclaim{Cgroup: id, Bytes: ask, Nodes: memcg.NodesOf(most)})
+	if noNodes(t, o) {
+		return
+	}
+	endedWell(t, o)
+	if o.Via == "" || len(o.Nodes) != len(before.Nodes) {
+		t.Errorf("through %q, and %d nodes are told of %d", o.Via, len(o.Nodes), len(before.Nodes))
+	}
+	// memory.numa_stat may lag by 64 pages a CPU, and a batch may be taken beyond
+	// what was asked for.
+	const slack = 1 << 20
+	for _, n := range o.Nodes {
+		gone := value(t, "Anon", n.Anon) + value(t, "File", n.File)
+		switch {
+		case n.Node != most && gone > slack:
+			t.Errorf("%d bytes went from node %d, asked for was node %d", gone, n.Node, most)
+		case n.Node == most && o.Err == nil && gone < ask-slack, gone > ask+slack:
+			t.Errorf("%d bytes went from node %d, asked for were %d", gone, n.Node, uint64(ask))
+		}
+	}
+}
+
+func reclaimNoNode(t *testing.T, b Bench) {
+	id := b.find(t, b.Busy)
+	o := b.written(t, memcg.Reclaim{Cgroup: id, Bytes: 1 << 20, Nodes: memcg.NodesOf(memcg.MaxNode)})
+	if noNodes(t, o) {
+		return
+	}
+	wantKind(t, "Reclaim from a node without memory", o.Err, memcg.ErrPartial)
+	if n := value(t, "Reclaimed", o.Reclaimed); n != 0 {
+		t.Errorf("%d bytes were reclaimed", n)
 	}
 }
 
