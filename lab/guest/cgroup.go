@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/memagent/memagent/lab/counters"
 )
@@ -40,6 +43,21 @@ func (c Cgroup) Dir() string { return filepath.Join(CgroupRoot, c.Path) }
 
 // Set writes one of the cgroup's files.
 func (c Cgroup) Set(file, value string) error { return Write(filepath.Join(c.Dir(), file), value) }
+
+// Reclaim asks the kernel for bytes of the cgroup's memory with one write(2). An error that is EAGAIN
+// says that it gave less. An os.File would not do: it waits for ever for a file that answers EAGAIN.
+// Interrupted by a signal, the kernel has done a part, which nobody but the counters can tell.
+func (c Cgroup) Reclaim(bytes int64) error {
+	fd, err := unix.Open(filepath.Join(c.Dir(), "memory.reclaim"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_, err = unix.Write(fd, strconv.AppendInt(nil, bytes, 10))
+		err = errors.Join(err, unix.Close(fd))
+	}
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("asking for %d bytes of cgroup %s: %w", bytes, c.Path, err)
+	}
+	return nil
+}
 
 // Get reads one of the cgroup's files, without the newline.
 func (c Cgroup) Get(file string) (string, error) {

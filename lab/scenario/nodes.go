@@ -25,7 +25,7 @@ const (
 func ask(c guest.Cgroup, bytes int64) (refused int64, err error) {
 	for left := bytes; left > 0; left -= askChunk {
 		n := min(left, askChunk)
-		err := c.Set("memory.reclaim", fmt.Sprint(n))
+		err := c.Reclaim(n)
 		switch {
 		case errors.Is(err, syscall.EAGAIN):
 			refused += n
