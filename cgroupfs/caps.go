@@ -55,6 +55,7 @@ const (
 	CapLRUGen               = "lru-gen"
 	CapLRUGenInode          = "lru-gen-inode"
 	CapDAMON                = "damon-paddr"
+	CapReclaimNodes         = "reclaim-nodes"
 	CapHighNonblock         = "high-nonblock"
 	CapCpuset               = "cpuset"
 	CapNUMA                 = "numa-nodes"
@@ -151,6 +152,10 @@ var capabilities = []struct {
 	{Capability{CapDAMON, "5.16",
 		"The second way to evict from one node alone is not there.",
 		"Run a kernel built with CONFIG_DAMON_PADDR and CONFIG_DAMON_SYSFS."}, probeDAMON},
+	{Capability{CapReclaimNodes, "6.1",
+		"Reclaim takes from every node in proportion, so a node that is short is relieved at the expense of all others.",
+		"See lru-gen for the exact way; where it is not to be had, allow the use of DAMON, and write N to /sys/module/damon_stat/parameters/enabled."},
+		probeReclaimNodes},
 	{Capability{CapHighNonblock, "6.16",
 		"Lowering memory.high may block its writer while the kernel reclaims.",
 		"None needed: limits are lowered in small steps from a worker of their own."}, probeHighNonblock},

@@ -77,6 +77,7 @@ func TestCapabilitiesOfAHostThatHasThemAll(t *testing.T) {
 		{CapLRUGen, "yes", "/sys/kernel/mm/lru_gen/enabled: 0x0007, /sys/kernel/debug/lru_gen is readable"},
 		{CapLRUGenInode, "no", "/sys/kernel/debug/lru_gen lists /app.slice as 37, its directory is INODE"},
 		{CapDAMON, "yes", "/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds: 0; damon_stat is running, and no other monitor can be started until it is disabled; /sys/module/damon_stat needs paddr"},
+		{CapReclaimNodes, "yes", "through lru_gen, exact: /sys/kernel/mm/lru_gen/enabled: 0x0007, /sys/kernel/debug/lru_gen is readable"},
 		{CapHighNonblock, "not asked", "only a write that lowers a limit could tell; expected to work, not tried: release 7.3.4+deb13-cloud-amd64, mainline has it since 6.16"},
 		{CapCpuset, "yes", "/sys/fs/cgroup/CG/cpuset.mems"},
 		{CapNUMA, "yes", "3 online, without memory: 2, without CPUs: 1"},
