@@ -42,7 +42,11 @@ memagent runs that undoes its own changes when it stops, 2 the command line is w
 }
 
 func (f *restoreFlags) restore(ctx context.Context, e env) error {
-	store, err := journal.OpenExisting(f.stateDir)
+	opts, err := journalOptions()
+	if err != nil {
+		return err
+	}
+	store, err := journal.OpenExisting(f.stateDir, opts...)
 	if errors.Is(err, journal.ErrMissing) {
 		_, err = fmt.Fprintf(e.out, "nothing to undo: there is no %s\n", f.stateDir)
 		return err
