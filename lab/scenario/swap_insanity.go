@@ -106,8 +106,8 @@ func runSwapInsanity(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	w.fill(&run)
 	run.PassMS = base.Passes(0)
 	maps.Copy(run.Facts, s.facts())
-	g.Logf("node 0 was full after %s and swapped %d pages while node 1 had room; mems %s after %s",
-		s.full.Round(time.Second/10), s.swapped, s.mems, s.steered.Round(time.Second/10))
+	g.Logf("node 0 was full at %s, was steered away from at %s, and swapped %d pages while node 1 had room; mems are %s",
+		moment(s.full), moment(s.steered), s.swapped, s.mems)
 	return run, agent.finish(&run, w.start, db)
 }
 
@@ -169,6 +169,14 @@ func (s *steering) look(c guest.Cgroup, at time.Duration) error {
 		s.steered = at
 	}
 	return nil
+}
+
+// moment is a time for people; 0 is never.
+func moment(d time.Duration) string {
+	if d == 0 {
+		return "never"
+	}
+	return d.Round(time.Second / 10).String()
 }
 
 // facts leaves out what did not happen.
