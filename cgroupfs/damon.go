@@ -63,8 +63,8 @@ const (
 	damonLeast = 256 << 10
 	// damonPass is how long a monitor runs for a window: long enough to have
 	// its schemes applied once, too short for a second time, which would take
-	// what was merely not used for 50 ms.
-	damonPass = damonAggregate * 3 / 2 * time.Microsecond
+	// what was merely not used for 40 ms.
+	damonPass = damonInterval * 3 / 2 * time.Microsecond
 )
 
 func (monitor) run(ctx context.Context, q *request) (err error) {

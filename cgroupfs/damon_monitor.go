@@ -20,14 +20,13 @@ const (
 	damonRegion  = damonContext + "targets/0/regions/0/"
 )
 
-// Intervals of a monitor, in microseconds. A scheme is applied once each
-// damonAggregate, so a monitor that runs for one and a half of it has applied
-// its schemes once. The odd figures are how a monitor is known for one of
-// memagent's that was left running: see EndMonitor.
+// Intervals of a monitor, in microseconds. A scheme is applied at the end of
+// each. It is one sample long, since several drift: each is as late as timers
+// and a busy machine make it. The odd figure is how a monitor is known for one
+// of memagent's that was left running: see EndMonitor.
 const (
-	damonSample    = 10_007
-	damonAggregate = 50_021
-	damonUpdate    = 60_000_000 // physical memory is not looked for anew
+	damonInterval = 40_009
+	damonUpdate   = 60_000_000 // physical memory is not looked for anew
 )
 
 // damonRest is how long a monitor that is left running waits, in
@@ -86,6 +85,7 @@ type daemon struct {
 	fs     *FS
 	writes *int
 	on     bool
+	quota  uint64 // of each scheme, bytes
 }
 
 // put writes one file.
@@ -122,8 +122,8 @@ func (d *daemon) setUp(schemes []scheme, of kinds) error {
 		damonCount, "1",
 		damonAdmin+"/0/contexts/nr_contexts", "1",
 		damonContext+"operations", "paddr",
-		attrs+"intervals/sample_us", strconv.Itoa(damonSample),
-		attrs+"intervals/aggr_us", strconv.Itoa(damonAggregate),
+		attrs+"intervals/sample_us", strconv.Itoa(damonInterval),
+		attrs+"intervals/aggr_us", strconv.Itoa(damonInterval),
 		attrs+"intervals/update_us", strconv.Itoa(damonUpdate),
 		attrs+"nr_regions/min", "3", // the least that is taken
 		attrs+"nr_regions/max", "10",
@@ -216,12 +216,14 @@ func (d *daemon) verify(filter string, s scheme) error {
 // start starts the monitor on one range.
 func (d *daemon) start(w span, schemes int) error {
 	err := d.puts(damonRegion+"start", strconv.FormatUint(w.start, 10), damonRegion+"end", strconv.FormatUint(w.end, 10))
-	for i := 0; i < schemes && err == nil; i++ {
-		err = d.put(damonContext+"schemes/"+strconv.Itoa(i)+"/quotas/bytes", strconv.FormatUint(w.end-w.start, 10))
+	size := w.end - w.start
+	for i := 0; i < schemes && err == nil && size != d.quota; i++ {
+		err = d.put(damonContext+"schemes/"+strconv.Itoa(i)+"/quotas/bytes", strconv.FormatUint(size, 10))
 	}
 	if err != nil {
 		return err
 	}
+	d.quota = size
 	if err = d.put(damonState, "on"); err == nil {
 		d.on = true
 	}
@@ -257,7 +259,7 @@ func (fs *FS) EndMonitor() (found bool, err error) {
 		return false, err
 	}
 	const intervals = damonContext + "monitoring_attrs/intervals/"
-	for _, want := range [][2]string{{damonCount, "1"}, {intervals + "sample_us", strconv.Itoa(damonSample)}, {intervals + "aggr_us", strconv.Itoa(damonAggregate)}} {
+	for _, want := range [][2]string{{damonCount, "1"}, {intervals + "sample_us", strconv.Itoa(damonInterval)}, {intervals + "aggr_us", strconv.Itoa(damonInterval)}} {
 		b, err := fs.readHostFile(want[0])
 		if errors.Is(err, memcg.ErrUnsupported) {
 			return false, nil

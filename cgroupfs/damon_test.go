@@ -224,8 +224,8 @@ func TestAMonitorThatWasLeftRunningIsEnded(t *testing.T) {
 		sample, aggr int
 		found        bool
 	}{
-		{"one of ours", "1\n", damonSample, damonAggregate, true}, {"somebody's", "1\n", 5000, 100000, false},
-		{"ours among others", "2\n", damonSample, damonAggregate, false}, {"none", "0\n", 0, 0, false},
+		{"one of ours", "1\n", damonInterval, damonInterval, true}, {"somebody's", "1\n", 5000, 100000, false},
+		{"ours among others", "2\n", damonInterval, damonInterval, false}, {"none", "0\n", 0, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k := newDAMON(t, false)

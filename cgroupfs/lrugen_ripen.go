@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"syscall"
+
+	"github.com/memagent/memagent/memcg"
 )
 
 // ripen ages the lists of a request for nodes that have too little to evict.
@@ -15,11 +17,16 @@ import (
 //
 // A list is aged at most twice for one request. That is enough to free what was
 // in the youngest generation and idle, and what is in use is still safe, since
-// it was moved by the first and is in the youngest but one after the second.
-// Lists are taken in order of what they would add, as many as are needed: each
+// it was moved by the first and is in the youngest but one after the second. One
+// time more is allowed where only the oldest generation is taken from, to have
+// the one before it merged into it: what is in use is never there. Lists are taken in order of what they would add, as many as are needed: each
 // is a walk over the page tables of all processes of its cgroup.
 func (e *eviction) ripen(ctx context.Context) error {
-	for e.ages < youngest {
+	most := youngest
+	if e.mixes() {
+		most++
+	}
+	for e.ages < most {
 		var have uint64
 		for i := range e.vecs {
 			have += e.vecs[i].pages(e.counts)
@@ -66,6 +73,7 @@ func (e *eviction) age(v *lruvec) error {
 	old.seq = v.last
 	var line [128]byte
 	e.o.Writes++
+	e.o.Via = memcg.ViaLRUGen
 	err := e.t.fs.writeLRUGen(e.fd, appendAge(line[:0], &old))
 	switch errnoOf(err) {
 	case syscall.EEXIST, syscall.EINVAL, syscall.EINTR:
