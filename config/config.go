@@ -44,7 +44,8 @@ func (m Mode) String() string { return word(modeNames, int(m)) }
 
 // Host is what holds for the host as a whole.
 type Host struct {
-	Swap HostSwap
+	Swap  HostSwap
+	Nodes HostNodes
 }
 
 // HostSwap bounds what memagent sends to swap in total.

@@ -30,6 +30,7 @@ interval: 10s
 state_dir: '/srv/memagent state'
 host:
   swap: {write_budget: 8MiB/s, keep_free: 25%}
+  nodes: {low: 2%, high: 3%}
 policies:
   - name: databases
     match: [{path: /system.slice/postgresql*.service}, {path: '/db.slice/**'}]
@@ -42,6 +43,7 @@ policies:
     law: senpai
     squeeze: {max_step: 1%, pressure_target: 0.2%, cost_target: 0.3%, floor: 64MiB, idle_age: 2m}
     swap: {write_budget: 1MiB/s}
+    numa: {reclaim: lottery, mems: avoid-short, nodes: [8, 2], swap_when_short: true, demote: true}
   - name: rest
     match:
       - path: '/**'
@@ -53,7 +55,7 @@ policies:
 		Mode:     Enforce,
 		Interval: 10 * time.Second,
 		StateDir: "/srv/memagent state",
-		Host:     Host{Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}},
+		Host:     Host{Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}, Nodes: HostNodes{Low: 0.02, High: 0.03}},
 		Policies: []Policy{
 			{
 				Name:       "databases",
@@ -66,6 +68,8 @@ policies:
 				Swappiness: AutoSwappiness(100, 60, 200), Law: LawSenpai,
 				Squeeze: Squeeze{MaxStep: 0.01, PressureTarget: 0.002, CostTarget: 0.003, Floor: 64 << 20, IdleAge: 2 * time.Minute},
 				Swap:    PolicySwap{WriteBudget: &budget},
+				Numa: Numa{Reclaim: NumaReclaimLottery, Mems: NumaMemsAvoidShort, Nodes: []memcg.NodeID{2, 8},
+					SwapWhenShort: true, Demote: true},
 			},
 			{
 				Name:       "rest",
@@ -82,7 +86,7 @@ policies:
 		"databases: /system.slice/postgresql*.service or /db.slice/**; observe only; swappiness 0; law memagent; " +
 			"squeeze up to 0.5% a tick, until pressure 0.1% or cost 0.1%, floor 0, idle 1m; headroom 2%",
 		"batch: /kubepods.slice/**/*besteffort*; swappiness auto (100, 60..200); law senpai; " +
-			"squeeze up to 1% a tick, until pressure 0.2% or cost 0.3%, floor 64MiB, idle 2m; swap-out up to 1MiB/s",
+			"squeeze up to 1% a tick, until pressure 0.2% or cost 0.3%, floor 64MiB, idle 2m; swap-out up to 1MiB/s; nodes by lottery, cpuset.mems avoid-short, slow nodes 2, 8 too",
 		"rest: /**; swappiness max; law memagent; no squeeze",
 	}
 	for i := range lines {
@@ -101,7 +105,7 @@ func TestTheDefaultObservesEverythingAndWritesNothing(t *testing.T) {
 	if c.Mode != Observe || c.Mode.String() != "observe" || c.Enforces(p) {
 		t.Error("the default enforces")
 	}
-	want := Host{Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2}}
+	want := Host{Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2}, Nodes: HostNodes{Low: 0.005, High: 0.01}}
 	if diff := cmp.Diff(want, c.Host); diff != "" || c.Interval != 5*time.Second {
 		t.Errorf("interval %v, host (-want +got):\n%s", c.Interval, diff)
 	}

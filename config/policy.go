@@ -17,6 +17,7 @@ type Policy struct {
 	// memory.max, as a share of it or as a size. Unset: none is kept.
 	Headroom Amount
 	Swap     PolicySwap
+	Numa     Numa
 	// Observe keeps this policy from writing also where the mode is Enforce.
 	Observe bool
 }
@@ -83,7 +84,8 @@ func defaultConfig() Config {
 		Interval: 5 * time.Second,
 		StateDir: DefaultStateDir,
 		Host: Host{
-			Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2},
+			Swap:  HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2},
+			Nodes: HostNodes{Low: 0.005, High: 0.01},
 		},
 	}
 }
@@ -113,6 +115,9 @@ func (p *Policy) String() string {
 	}
 	if p.Swap.WriteBudget != nil {
 		add("swap-out up to", p.Swap.WriteBudget.String())
+	}
+	if text := p.Numa.String(); text != "" {
+		add(text)
 	}
 	return strings.Join(out, "; ")
 }

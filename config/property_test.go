@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -71,6 +72,18 @@ func drawPolicy(t *rapid.T, hostBudget Rate) Policy {
 		r := Rate(rapid.Uint64Range(0, uint64(hostBudget)).Draw(t, "rate"))
 		p.Swap.WriteBudget = &r
 	}
+	p.Numa = Numa{
+		Reclaim:       rapid.SampledFrom([]NumaReclaim{NumaReclaimOff, NumaReclaimLottery}).Draw(t, "reclaim"),
+		Mems:          rapid.SampledFrom([]NumaMems{NumaMemsKeep, NumaMemsAvoidShort, NumaMemsCompact, NumaMemsSpread}).Draw(t, "mems"),
+		SwapWhenShort: rapid.Bool().Draw(t, "swap when short"),
+		Demote:        rapid.Bool().Draw(t, "demote"),
+	}
+	if ids := rapid.SliceOfNDistinct(rapid.IntRange(0, int(memcg.MaxNode)), 0, 3, rapid.ID[int]).Draw(t, "nodes"); len(ids) > 0 {
+		slices.Sort(ids)
+		for _, id := range ids {
+			p.Numa.Nodes = append(p.Numa.Nodes, memcg.NodeID(id))
+		}
+	}
 	p.Observe = rapid.Bool().Draw(t, "observe")
 	return p
 }
@@ -84,6 +97,8 @@ func drawConfig(t *rapid.T) *Config {
 			Swap: HostSwap{WriteBudget: Rate(drawBytes(t)), KeepFree: drawPercent(t, 0, 1)},
 		},
 	}
+	c.Host.Nodes.Low = drawPercent(t, anyPercent, MaxNodeMark-anyPercent)
+	c.Host.Nodes.High = drawPercent(t, c.Host.Nodes.Low+anyPercent, MaxNodeMark)
 	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9-]{1,5}|true|null|0x1f|1e3`), 1, 4, rapid.ID[string]).Draw(t, "names")
 	globs := rapid.SliceOfNDistinct(rapid.Custom(drawGlob).Filter(func(g string) bool { return g != "/**" }),
 		len(names), len(names)+3, rapid.ID[string]).Draw(t, "globs")

@@ -36,7 +36,7 @@ var configKeys = []key[Config]{
 		read: readStateDir, show: func(c *Config) shown { return shown{text: yamlPath(c.StateDir)} },
 	},
 	{
-		name: "host", want: "a mapping with swap",
+		name: "host", want: "a mapping with swap and nodes",
 		read: func(r *reader, p place, want string, c *Config) { readMapping(r, p, want, hostKeys, &c.Host) },
 		show: func(c *Config) shown { return showMapping(hostKeys, &c.Host) },
 	},
@@ -54,6 +54,12 @@ var hostKeys = []key[Host]{
 		about: "Bounds on what memagent sends to swap, over all cgroups.",
 		read:  func(r *reader, p place, want string, h *Host) { readMapping(r, p, want, hostSwapKeys, &h.Swap) },
 		show:  func(h *Host) shown { return showMapping(hostSwapKeys, &h.Swap) },
+	},
+	{
+		name: "nodes", want: "a mapping with low and high",
+		about: "When a node of a NUMA machine is short of memory.",
+		read:  func(r *reader, p place, want string, h *Host) { readMapping(r, p, want, hostNodesKeys, &h.Nodes) },
+		show:  func(h *Host) shown { return showMapping(hostNodesKeys, &h.Nodes) },
 	},
 }
 
@@ -104,6 +110,12 @@ var policyKeys = []key[Policy]{
 		name: "swap", want: "a mapping with write_budget",
 		read: func(r *reader, p place, want string, v *Policy) { readMapping(r, p, want, policySwapKeys, &v.Swap) },
 		show: func(p *Policy) shown { return showMapping(policySwapKeys, &p.Swap) },
+	},
+	{
+		name: "numa", want: "a mapping with reclaim, mems, nodes, swap_when_short and demote",
+		about: "What is done about the nodes of a NUMA machine.",
+		read:  func(r *reader, p place, want string, v *Policy) { readMapping(r, p, want, numaKeys, &v.Numa) },
+		show:  func(p *Policy) shown { return showMapping(numaKeys, &p.Numa) },
 	},
 	boolKey("observe", "Write nothing under this policy, whatever the mode.",
 		func(p *Policy) *bool { return &p.Observe }),

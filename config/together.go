@@ -9,6 +9,7 @@ import (
 // checkTogether checks what no value shows by itself. It looks only at values
 // that are sound, so that one fault is not reported as two.
 func (r *reader) checkTogether(c *Config) {
+	r.checkMarks(c)
 	names := map[string]int{}
 	globs := map[string]string{} // pattern to the field that had it first
 	all := ""                    // the field that left nothing to match
