@@ -46,6 +46,10 @@ type cgroup struct {
 	evictableAnon uint64        // pages in generations that the kernel evicts from
 	agings        int           // made for the request that waits for them
 
+	sides sides
+	file  uint64 // bytes of file, at the last sample
+	moves bool   // its intent was to move anon
+
 	failures uint      // samples that failed in a row
 	retryAt  time.Time // it is not sampled before
 }
@@ -62,6 +66,7 @@ func (c *cgroup) failed(now time.Time, interval time.Duration) {
 
 func (c *cgroup) finished(o memcg.Outcome, pageSize uint64) {
 	c.done = &o
+	c.sides.took(&o)
 	if shrunk, ok := o.Shrunk.Get(); ok {
 		c.fill.taken += float64(shrunk)
 	}

@@ -66,6 +66,7 @@ func (c *Core) handOut(now time.Time, host *memcg.HostSample, slots int) {
 			continue
 		}
 		cg, handed := c.cgroups[r.Cgroup], len(c.requests)
+		r.Swappiness = c.side(host, cg, r)
 		if c.ageFirst(now, host, cg, r) {
 			slots -= len(c.requests) - handed
 			continue

@@ -76,7 +76,8 @@ type Core struct {
 	// swappiness tells whether this kernel's memory.reclaim takes one; only a
 	// request can find out (case c30).
 	swappiness support
-	disobeyed  int // requests with swappiness 0 in a row that swapped
+	disobeyed  int  // requests with swappiness 0 in a row that swapped
+	noMax      bool // nothing here takes anon alone
 	// noAges is set when requests by age turned out not to work here.
 	noAges bool
 	ager   ager
@@ -285,7 +286,8 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	r.RefaultFile = since(s.Stat.Get(memcg.StatRefaultFile), &cg.refaultF)
 	r.Stall = since(s.Pressure.Some.Total, &cg.stall)
 	cg.sampledAt, cg.closely = now, false
-	cg.verdict, cg.hold = r.Verdict, d.Hold
+	cg.verdict, cg.hold, cg.moves = r.Verdict, d.Hold, d.Intent.Kind == workingset.KindMoveAnon
+	cg.file, _ = r.File.Get()
 	if current, ok := s.Current.Get(); ok {
 		rate, _ := d.Signals.FillRate.Get()
 		cg.fill.see(now, float64(current), rate)

@@ -22,13 +22,16 @@ func (c *Core) settle(now time.Time, host *memcg.HostSample, o memcg.Outcome) {
 	}
 	cg.swap.settle(now, reserved, swapped)
 	cg.finished(o, host.PageSize)
-	_, asked := o.Request.Swappiness.Get()
+	v, asked := o.Request.Swappiness.Get()
 	switch {
 	case o.Err == nil || errors.Is(o.Err, memcg.ErrPartial):
 		if asked && o.Writes > 0 && o.Via == memcg.ViaReclaim {
 			c.swappiness = supported
 		}
 		c.obeyed(&o)
+	case v == memcg.SwappinessMax && errors.Is(o.Err, memcg.ErrUnsupported):
+		c.noMax = true
+		c.notify.Warn("swappiness-max", o.Err, "anon alone cannot be asked for here; 200 is passed instead, which kernels before 6.16 read as a hint")
 	case o.Request.OlderThan > 0 && (errors.Is(o.Err, memcg.ErrUnsupported) || errors.Is(o.Err, memcg.ErrDenied)):
 		c.noAges = true
 		c.notify.Warn("ages", o.Err, "memory cannot be taken by age here; squeezing in steps instead")
