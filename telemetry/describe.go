@@ -99,7 +99,14 @@ func (r *Record) refaults() (uint64, bool) {
 // DescribeOutcome says what came of a request, judged by counters.
 func DescribeOutcome(o *memcg.Outcome) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "took %s of %s", describeBytes(o.Reclaimed), Bytes(o.Request.Bytes))
+	took := o.Reclaimed
+	if o.Via == memcg.ViaDAMON { // pgsteal does not count it
+		took = o.Shrunk
+	}
+	fmt.Fprintf(&b, "took %s of %s", describeBytes(took), Bytes(o.Request.Bytes))
+	if !o.Request.Nodes.Empty() {
+		fmt.Fprintf(&b, " on nodes %s", o.Request.Nodes)
+	}
 	if v, ok := o.SwapOut.Get(); ok && v > 0 {
 		fmt.Fprintf(&b, ", %s of it to swap", Bytes(v))
 	}
@@ -115,6 +122,9 @@ func DescribeOutcome(o *memcg.Outcome) string {
 		b.WriteString(" (the cgroup went away)")
 	default:
 		fmt.Fprintf(&b, " (%v)", o.Err)
+	}
+	if o.Refused != nil {
+		fmt.Fprintf(&b, ", through %s since %v", o.Via, o.Refused)
 	}
 	return b.String()
 }

@@ -107,7 +107,34 @@ func (o outcome) MarshalZerologObject(e *zerolog.Event) {
 			e.Interface(f.name, nil)
 		}
 	}
+	if !o.Request.Nodes.Empty() {
+		e.Str("nodes", o.Request.Nodes.String()).Array("by_node", byNode(o.Nodes))
+	}
+	if o.Refused != nil {
+		e.Str("refused", o.Refused.Error())
+	}
 	if o.Err != nil {
 		e.Str("error", o.Err.Error())
+	}
+}
+
+type byNode []memcg.NodeOutcome
+
+// MarshalZerologArray writes what went from each node, in bytes; what is not
+// known is null.
+func (ns byNode) MarshalZerologArray(a *zerolog.Array) {
+	for _, n := range ns {
+		d := zerolog.Dict().Int("node", int(n.Node))
+		for _, f := range []struct {
+			name  string
+			field memcg.Field
+		}{{"anon", n.Anon}, {"file", n.File}, {"reclaimed", n.Reclaimed}} {
+			if v, ok := f.field.Get(); ok {
+				d.Uint64(f.name, v)
+			} else {
+				d.Interface(f.name, nil)
+			}
+		}
+		a.Dict(d)
 	}
 }
