@@ -18,7 +18,7 @@ func TestAnOutcomeTellsNodesAndWhyABetterWayWasNotTaken(t *testing.T) {
 		Reclaimed: memcg.Value(0), Shrunk: memcg.Value(4 << 20), Took: time.Second,
 		Nodes: []memcg.NodeOutcome{{Node: 8, Anon: memcg.Value(0), File: memcg.Value(4 << 20), Reclaimed: memcg.Absent(memcg.Unsupported)}},
 	}
-	if got, want := DescribeOutcome(&o), "took 4MiB of 8MiB on nodes 0,8 in 1s, through damon since lockdown is integrity"; got != want {
+	if got, want := DescribeOutcome(&o), "took 4 MiB of 8 MiB on nodes 0,8 in 1s, through damon since lockdown is integrity"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	var out bytes.Buffer
