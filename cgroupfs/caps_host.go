@@ -93,9 +93,11 @@ func probeNUMA(p *prober) finding {
 	return yes(detail)
 }
 
+// demotionEnabled is 'true' or 'false' (demotion_enabled_show of mm/memory-tiers.c).
+const demotionEnabled = "sys/kernel/mm/numa/demotion_enabled"
+
 func probeDemotion(p *prober) finding {
-	const file = "sys/kernel/mm/numa/demotion_enabled"
-	return p.onHost(file, func(where string, b []byte) finding {
+	return p.onHost(demotionEnabled, func(where string, b []byte) finding {
 		if !isOn(b) {
 			return no(where + ": " + oneLine(b))
 		}

@@ -44,6 +44,9 @@ func (fs *FS) HostSample(h *memcg.HostSample) error {
 
 	h.LRUGen, err = fs.lruGenBits()
 	errs = append(errs, unlessUnsupported(err))
+
+	h.Demotion, err = fs.demotion()
+	errs = append(errs, unlessUnsupported(err))
 	return errors.Join(errs...)
 }
 
@@ -61,6 +64,25 @@ func (fs *FS) lruGenBits() (memcg.Field, error) {
 		return memcg.Absent(memcg.Invalid), fmt.Errorf("%s: %w", path.Join(fs.root, lruGenEnabled), err)
 	}
 	return memcg.Value(bits), nil
+}
+
+// demotion reads whether the kernel moves pages to slower nodes.
+func (fs *FS) demotion() (memcg.Field, error) {
+	b, err := fs.readHostFile(demotionEnabled)
+	switch {
+	case errors.Is(err, memcg.ErrUnsupported):
+		return memcg.Absent(memcg.Unsupported), err
+	case err != nil:
+		return memcg.Field{}, err
+	}
+	switch string(trimLine(b)) {
+	case "true", "1":
+		return memcg.Value(1), nil
+	case "false", "0":
+		return memcg.Value(0), nil
+	}
+	return memcg.Absent(memcg.Invalid), &opError{Op: "read", File: path.Join(fs.root, demotionEnabled), Kind: memcg.ErrInvalid,
+		Hint: fmt.Sprintf("it holds %q, neither true nor false", b)}
 }
 
 // unlessUnsupported drops the error of what this host does not have.

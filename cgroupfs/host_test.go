@@ -144,3 +144,28 @@ func TestTheHostTellsWhichLRUItRuns(t *testing.T) {
 		})
 	}
 }
+
+func TestWhetherTheKernelDemotesIsReadAndNotGuessed(t *testing.T) {
+	for name, c := range map[string]struct {
+		files   []string
+		want    memcg.Field
+		demotes bool
+		kind    error
+	}{
+		"switched on":                {[]string{demotionEnabled, "true\n"}, memcg.Value(1), true, nil},
+		"switched off":               {[]string{demotionEnabled, "false\n"}, memcg.Value(0), false, nil},
+		"a kernel without tiers":     {nil, memcg.Absent(memcg.Unsupported), false, nil},
+		"what is neither is invalid": {[]string{demotionEnabled, "maybe\n"}, memcg.Absent(memcg.Invalid), false, memcg.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h memcg.HostSample
+			err := hostOf(t, "", append([]string{"proc/meminfo", "MemTotal: 1 kB\nSwapTotal: 0 kB\n"}, c.files...)...).HostSample(&h)
+			if !errors.Is(err, c.kind) {
+				t.Errorf("error %v", err)
+			}
+			if h.Demotion != c.want || h.Demotes() != c.demotes {
+				t.Errorf("got %v, demotes %v", h.Demotion, h.Demotes())
+			}
+		})
+	}
+}

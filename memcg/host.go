@@ -16,6 +16,11 @@ type HostSample struct {
 	// multi-gen LRU is built in and switched off, Unsupported that it is not
 	// built in. Bit 0 is the LRU itself.
 	LRUGen Field
+	// Demotion is 1 where the kernel moves pages to slower nodes instead of
+	// evicting them (/sys/kernel/mm/numa/demotion_enabled), 0 where it could and
+	// is told not to, Unsupported where it cannot. Without slower nodes it means
+	// nothing.
+	Demotion Field
 
 	Pressure Pressure // /proc/pressure/memory
 	Nodes    []Node   // online nodes, in ascending id
@@ -26,6 +31,12 @@ type HostSample struct {
 func (h *HostSample) ClassicLRU() bool {
 	bits, ok := h.LRUGen.Get()
 	return ok && bits&1 == 0 || h.LRUGen.State() == Unsupported
+}
+
+// Demotes reports whether the host is known to move pages to slower nodes.
+func (h *HostSample) Demotes() bool {
+	v, ok := h.Demotion.Get()
+	return ok && v != 0
 }
 
 // Node is what sysfs says of one online node.

@@ -196,7 +196,7 @@ func (h *Host) HostSample(s *memcg.HostSample) error {
 	*s = memcg.HostSample{
 		PageSize: PageSize, MemTotal: bytesOf(total), MemFree: bytesOf(free), MemAvailable: bytesOf(available),
 		SwapTotal: bytesOf(h.swapTotal), SwapFree: bytesOf(h.swapTotal - h.swapUsed), Swap: h.swapClass,
-		LRUGen: memcg.Absent(memcg.Unsupported), Pressure: h.pressure(root), Nodes: nodes,
+		LRUGen: memcg.Absent(memcg.Unsupported), Demotion: memcg.Absent(memcg.Unsupported), Pressure: h.pressure(root), Nodes: nodes,
 	}
 	return nil
 }
