@@ -3,6 +3,8 @@ package cgroupfs
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -260,4 +262,24 @@ func TestLawsOfARequestForNodes(t *testing.T) {
 			rt.Errorf("err = %v", o.Err)
 		}
 	})
+}
+
+// Ids are recycled on kernels before 7.0: a cgroup that was replaced since the
+// listing was read is neither evicted from nor aged by the id that it had.
+func TestAnIDThatMayBeAnothersIsNotUsedForNodes(t *testing.T) {
+	k := newModel(t, true, old("/p", 20, 8, 0, 64), old("/p/x", 21, 8, 0, 5000))
+	fs := k.host()
+	fs.BeginTick()
+	if _, err := fs.Generations(idOf(t, fs, "/p"), nil); err != nil {
+		t.Fatal(err)
+	}
+	x := filepath.Join(k.root, "sys/fs/cgroup/p/x")
+	if err := os.Rename(x, filepath.Join(k.root, "old")); err != nil {
+		t.Fatal(err)
+	}
+	k.set("sys/fs/cgroup/p/x/memory.current", "9000000000\n")
+	o := fs.Reclaim(t.Context(), memcg.Reclaim{Cgroup: idOf(t, fs, "/p"), Bytes: 4096 * page, Swappiness: memcg.SwappinessOf(0), Nodes: memcg.NodesOf(8)})
+	if len(k.commands) == 0 || k.commands[0].raw != "- 20 8 3 0 64" || k.readings < 2 && len(k.commands) > 1 {
+		t.Errorf("commands %q after %d readings, outcome %+v", k.raws(), k.readings, o)
+	}
 }
