@@ -127,18 +127,49 @@ func (st *State) pick(d *Decision, in *Input, b basis) {
 
 // draw lets the lottery pick the one node that gives.
 func (st *State) draw(d *Decision, in *Input) {
-	d.Drawing, _ = st.lottery.Draw(in.Random)
-	d.Reach, d.Rule = OneNode, "drawn"
-	d.Nodes.Add(d.Drawing.Item)
 	for i := range st.shares {
-		if s := &st.shares[i]; s.Node == d.Drawing.Item && s.FileOnly {
+		s := &st.shares[i]
+		if n, ok := in.Sample.Node(s.Node); ok && s.Why == "" {
+			s.Most = mostOf(n, !s.FileOnly && st.built.anon)
+		}
+	}
+	d.Drawing, _ = st.lottery.Draw(in.Random)
+	d.take(in.Swappiness)
+}
+
+// take makes the decision the one for the node that was drawn.
+func (d *Decision) take(asked memcg.Swappiness) {
+	d.Reach, d.Rule = OneNode, "drawn"
+	d.Nodes, d.Most = memcg.NodesOf(d.Drawing.Item), 0
+	d.FileOnly, d.Swappiness = false, asked
+	for i := range d.Shares {
+		s := &d.Shares[i]
+		if s.Node != d.Drawing.Item {
+			continue
+		}
+		if d.Most = s.Most; s.FileOnly {
 			d.fileOnly()
 			d.Rule = "drawn-short"
 		}
 	}
-	if n, ok := in.Sample.Node(d.Drawing.Item); ok {
-		d.Most = mostOf(n, !d.FileOnly && st.built.anon)
+}
+
+// Redraw draws once more by the table that the last Decide with this state has
+// left, for a request that is made before the next sample with a swappiness of
+// its own; d is what that Decide returned. Where it drew no node, d is returned
+// as it is. So that a burst of requests is spread as the weights are, and not
+// all of it falls to one node.
+func (st *State) Redraw(d Decision, asked memcg.Swappiness, from Source) Decision {
+	if d.Reach != OneNode || from == nil {
+		return d
 	}
+	drawing, ok := st.lottery.Draw(from)
+	if !ok {
+		return d
+	}
+	d.Drawing = drawing
+	d.take(asked)
+	return d
 }
 
 func (d *Decision) fileOnly() {

@@ -42,7 +42,8 @@ const (
 	// between two nodes.
 	memsInterval = 15 * time.Minute
 	// leaveAfter is how long a node must have been short before it is left:
-	// reclaim of clean file there has had its chance by then.
+	// reclaim of clean file there has had its chance by then. A node that has no
+	// clean file to give is left when it is seen short twice in a row.
 	leaveAfter = time.Minute
 	// returnAfter is how long it must have had room, and not been short, before
 	// it is used again. Longer than leaveAfter, so that a node which hovers about

@@ -23,11 +23,11 @@ func (in *MemsInput) target() (memcg.NodeMask, MemsPlan) {
 }
 
 // withoutShort keeps what the cgroup has of the base, without nodes that have
-// been short for a while, and adds those of the base that have had room for a
+// been short for a while or have nothing left but anon, and adds those of the base that have had room for a
 // while.
 func (in *MemsInput) withoutShort(base memcg.NodeMask) (memcg.NodeMask, MemsPlan) {
 	has := in.Sample.MemsEffective.And(base)
-	target := has.Without(in.Nodes.settled(true, leaveAfter))
+	target := has.Without(in.Nodes.settled(true, leaveAfter)).Without(in.Nodes.exhausted())
 	back := base.And(in.usable()).And(in.Nodes.settled(false, returnAfter)).Without(has)
 	for id := range back.All {
 		target.Add(id)

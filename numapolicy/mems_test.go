@@ -21,6 +21,7 @@ type plan struct {
 	name     string
 	mode     MemsMode
 	free     []uint64      // MiB of each node
+	cache    uint64        // MiB of inactive file on the first node
 	lasting  time.Duration // how long the nodes have been so
 	asked    string        // cpuset.mems
 	has      string        // effective
@@ -40,6 +41,7 @@ type plan struct {
 
 func (c *plan) input() MemsInput {
 	h := hostOf(c.free...)
+	h.Nodes[0].InactiveFile = memcg.Value(c.cache * mib)
 	s := sampleOf()
 	for i, z := range c.lies {
 		s.Nodes = append(s.Nodes, sizes{inactiveAnon: z}.stats(memcg.NodeID(i)))
@@ -68,7 +70,11 @@ var plans = []plan{
 		has: "0-1", parent: "0-1", wrote: "-", lies: []uint64{100, 100}, rule: "keep"},
 	{name: "a node that is short is left after a minute", mode: MemsAvoidShort, free: []uint64{10, 9000}, lasting: time.Minute,
 		has: "0-1", parent: "0-1", wrote: "-", lies: []uint64{100, 100}, rule: "avoid-short", mems: "1", moves: 100},
-	{name: "and not before", mode: MemsAvoidShort, free: []uint64{10, 9000}, lasting: 59 * time.Second,
+	{name: "and not before, while there is cache to take", mode: MemsAvoidShort, free: []uint64{10, 9000}, cache: 1000, lasting: 59 * time.Second,
+		has: "0-1", parent: "0-1", wrote: "-", lies: []uint64{100, 100}, rule: "equal-set"},
+	{name: "a node that has only anon to give is left when it is seen short again", mode: MemsAvoidShort, free: []uint64{10, 9000}, lasting: time.Second,
+		has: "0-1", parent: "0-1", wrote: "-", lies: []uint64{100, 100}, rule: "avoid-short", mems: "1", moves: 100},
+	{name: "and not at the first sight", mode: MemsAvoidShort, free: []uint64{10, 9000},
 		has: "0-1", parent: "0-1", wrote: "-", lies: []uint64{100, 100}, rule: "equal-set"},
 	{name: "it is used again when it has had room for five minutes", mode: MemsAvoidShort, free: []uint64{9000, 9000}, lasting: 5 * time.Minute,
 		asked: "1", has: "1", parent: "0-1", wrote: "1", since: hour, lies: []uint64{0, 100}, rule: "avoid-short", mems: "0-1"},

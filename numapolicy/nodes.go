@@ -177,6 +177,12 @@ func (n *Nodes) settled(short bool, forTime time.Duration) memcg.NodeMask {
 	return m
 }
 
+// exhausted returns the nodes that were short in two readings in a row and are
+// without room: there is nothing to wait for, what comes next is swap.
+func (n *Nodes) exhausted() memcg.NodeMask {
+	return n.settled(true, time.Nanosecond).Without(n.room)
+}
+
 // noRoom reports whether every one of the given nodes that has memory is known
 // to be short and to be without room. A node of which nothing is known may have
 // room, and without any node there is none to be short.

@@ -28,7 +28,10 @@ type Share struct {
 	// page of the list they came from. 1 halves the weight: on a list of 1 GiB
 	// that is 262 ms a minute, 0.4 % of time, between the cost at which a squeeze
 	// stops and the one that counts as thrash (docs/algorithms.md).
-	Cost     float64
+	Cost float64
+	// Most is the most bytes that the node could give, as of the last Decide that
+	// drew one.
+	Most     uint64
 	FileOnly bool   // short while another node has room: anon is not to be taken
 	Why      string // why there is no ticket, "" where there is one
 }
