@@ -5,6 +5,7 @@ import (
 
 	"github.com/memagent/memagent/config"
 	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
 	"github.com/memagent/memagent/workingset"
 )
 
@@ -49,6 +50,9 @@ type cgroup struct {
 	sides sides
 	file  uint64 // bytes of file, at the last sample
 	moves bool   // its intent was to move anon
+
+	knobs map[memcg.Knob]*knob
+	set   []telemetry.Setting // came back, not yet in a record
 
 	failures uint      // samples that failed in a row
 	retryAt  time.Time // it is not sampled before

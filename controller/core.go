@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/journal"
 	"github.com/memagent/memagent/memcg"
 	"github.com/memagent/memagent/telemetry"
 	"github.com/memagent/memagent/workingset"
@@ -38,20 +39,24 @@ type Observation struct {
 	AgesErr error
 }
 
-// Request is one thing for a worker to do: carry Reclaim out, or, with Age, have
-// the kernel start a new generation on every list of Reclaim.Cgroup.
+// Request is one thing for a worker to do: carry Reclaim out, with Age have the
+// kernel start a new generation on every list of Reclaim.Cgroup, or, where
+// Setting names a knob, see to that and nothing else.
 type Request struct {
 	Reclaim memcg.Reclaim
 	Age     bool
+	Setting Setting
 }
 
-// Result is what came of a Request: an Outcome, or for Age how long the kernel
-// took and the error.
+// Result is what came of a Request: an Outcome, or for Age and for a Setting how
+// long it took and the error.
 type Result struct {
 	Request
 	Outcome memcg.Outcome
 	Took    time.Duration
 	Err     error
+	Set     journal.Result // of a Setting with a value
+	Undone  journal.Undone // of a Setting without
 }
 
 // Core decides. It has no goroutines, files or clock; the caller hands in the
@@ -72,6 +77,12 @@ type Core struct {
 	// one request for each cgroup at a time, also when the cgroup is gone.
 	inFlight map[memcg.ID]uint64
 	swap     budget // swap writes of the whole host
+
+	// setting has the cgroups with a knob's write in flight, of which each has
+	// one at a time, and settings those that this step hands out.
+	setting  map[memcg.ID]bool
+	settings []Request
+	noKnobs  string // why no knob is written at all, "" if they are
 
 	// swappiness tells whether this kernel's memory.reclaim takes one; only a
 	// request can find out (case c30).
@@ -106,6 +117,8 @@ func NewCore(cfg *config.Config, mode telemetry.Mode, self string, notify Notifi
 		notify:   notify,
 		cgroups:  make(map[memcg.ID]*cgroup),
 		inFlight: make(map[memcg.ID]uint64),
+		setting:  make(map[memcg.ID]bool),
+		noKnobs:  noJournal,
 		swap:     newBudget(uint64(cfg.Host.Swap.WriteBudget), now),
 	}
 }
@@ -204,7 +217,7 @@ func (c *Core) forget(id memcg.ID) {
 
 // noticeKinds are the kinds of notice about one cgroup; the key is the kind
 // and the path.
-var noticeKinds = []string{"sample", "reclaim", "swappiness"}
+var noticeKinds = []string{"sample", "reclaim", "swappiness", "owner", string(memcg.KnobHigh), string(memcg.KnobSwapMax), string(memcg.KnobMems)}
 
 // Due reports whether a watched cgroup should be sampled in a tick at now: not
 // when its last samples failed and it is left alone for a while. Ticks come a
@@ -223,9 +236,12 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 	c.requests, c.records = c.requests[:0], c.records[:0]
 	c.ager.wants = c.ager.wants[:0]
 	for _, d := range done {
-		if d.Age {
+		switch {
+		case d.Setting.Knob != "":
+			c.wasSet(now, d)
+		case d.Age:
 			c.aged(now, d)
-		} else {
+		default:
 			c.settle(now, host, d.Outcome)
 		}
 	}
@@ -240,6 +256,7 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 	}
 	c.handOut(now, host, slots)
 	c.dropHeld(now)
+	c.release()
 	return c.requests, c.records
 }
 
@@ -249,8 +266,8 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	if !ok {
 		return telemetry.Record{Time: now, Tick: c.tick, Cgroup: ob.ID, Err: fmt.Errorf("sample of %s: %w", ob.ID.Path, memcg.ErrGone)}
 	}
-	r := telemetry.Record{Time: now, Tick: c.tick, Cgroup: cg.id, Policy: cg.policy.Name, Mode: c.modeOf(cg), Done: cg.done}
-	cg.done = nil
+	r := telemetry.Record{Time: now, Tick: c.tick, Cgroup: cg.id, Policy: cg.policy.Name, Mode: c.modeOf(cg), Done: cg.done, Settings: cg.set}
+	cg.done, cg.set = nil, nil
 	if ob.Err != nil {
 		r.Err = ob.Err
 		if errors.Is(ob.Err, memcg.ErrGone) {

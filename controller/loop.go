@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/memagent/memagent/memcg"
@@ -38,6 +39,9 @@ type Loop struct {
 	Interval time.Duration
 	Sink     telemetry.Sink
 	Notify   Notifier
+	// Keeper writes knobs and puts them back when the loop ends. nil: no knob is
+	// ever written.
+	Keeper Keeper
 
 	ids      []memcg.ID
 	watched  []memcg.ID
@@ -46,8 +50,10 @@ type Loop struct {
 	lastScan time.Time
 	gens     []memcg.Generation // reused for every cgroup
 	results  chan Result
-	running  int // requests whose result has not been received
+	running  int // requests whose result has not been received, without settings
+	setting  int // settings whose result has not been received
 	done     []Result
+	settles  sync.WaitGroup // journal writes that nobody waits for but the end
 }
 
 // Run ticks until ctx ends, then waits for requests in flight, takes a last
@@ -109,6 +115,7 @@ func (l *Loop) Once(ctx context.Context) error {
 	if _, err := l.begin(ctx); err != nil {
 		return err
 	}
+	l.Core.noKnobs = "a single round leaves nobody to put it back"
 	l.tick(workCtx, time.Now(), false, 0)
 	timer := time.NewTimer(l.Interval)
 	defer timer.Stop()
@@ -135,7 +142,10 @@ func (l *Loop) Once(ctx context.Context) error {
 }
 
 func (l *Loop) begin(ctx context.Context) (changed <-chan struct{}, err error) {
-	l.results = make(chan Result, workers)
+	l.results = make(chan Result, workers+setters)
+	if l.Keeper != nil {
+		l.Core.noKnobs = ""
+	}
 	changed, err = l.Host.Watch(ctx)
 	if err != nil {
 		l.Notify.Warn("watch", err, "new cgroups are found by looking every "+rescanEvery.String()+" only")
@@ -162,20 +172,27 @@ func (l *Loop) end(stopWork context.CancelFunc) {
 	stopWork()
 	grace := time.NewTimer(shutdownGrace)
 	defer grace.Stop()
-	for l.running > 0 {
+	for l.running+l.setting > 0 {
 		select {
 		case r := <-l.results:
 			l.received(r)
 		case <-grace.C:
-			l.Notify.Warn("shutdown", nil, fmt.Sprintf("%d requests to the kernel have not come back; leaving them behind", l.running))
+			l.Notify.Warn("shutdown", nil, fmt.Sprintf("%d requests to the kernel have not come back; leaving them behind", l.running+l.setting))
+			l.putBack()
 			return
 		}
 	}
+	l.Core.noKnobs = "memagent is ending"
 	l.tick(context.Background(), time.Now(), false, 0)
+	l.putBack()
 }
 
 func (l *Loop) received(r Result) {
-	l.running--
+	if r.Setting.Knob != "" {
+		l.setting--
+	} else {
+		l.running--
+	}
 	l.done = append(l.done, r)
 }
 
@@ -209,20 +226,33 @@ func (l *Loop) step(workCtx context.Context, now time.Time, obs iter.Seq[Observa
 	requests, records := l.Core.Step(now, &l.host, obs, l.done, slots)
 	l.done = l.done[:0]
 	for _, r := range requests {
-		r.Reclaim.Deadline = min(requestDeadline, l.Interval)
-		l.running++
+		if r.Setting.Knob != "" {
+			l.setting++
+		} else {
+			r.Reclaim.Deadline = min(requestDeadline, l.Interval)
+			l.running++
+		}
 		go func() { l.results <- l.carryOut(workCtx, r) }()
 	}
 	for i := range records {
 		l.Sink.Record(&records[i])
 		if errors.Is(records[i].Err, memcg.ErrGone) {
-			l.Host.Forget(records[i].Cgroup)
+			l.forget(records[i].Cgroup)
 		}
 	}
 }
 
+// forget lets go of what is kept of a cgroup that is gone.
+func (l *Loop) forget(id memcg.ID) {
+	l.Host.Forget(id)
+	l.forgetKnobs(id)
+}
+
 // carryOut runs in a worker and may block.
 func (l *Loop) carryOut(ctx context.Context, r Request) Result {
+	if r.Setting.Knob != "" {
+		return l.setKnob(ctx, r)
+	}
 	if r.Age {
 		took, err := l.Host.Age(ctx, r.Reclaim.Cgroup)
 		return Result{Request: r, Took: took, Err: err}
@@ -252,7 +282,7 @@ func (l *Loop) rescan(now time.Time) error {
 		}
 	}
 	for _, id := range gone {
-		l.Host.Forget(id)
+		l.forget(id)
 		l.Sink.Record(&telemetry.Record{Time: now, Cgroup: id, Err: fmt.Errorf("cgroup %s: %w", id.Path, memcg.ErrGone)})
 	}
 	return nil

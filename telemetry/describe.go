@@ -67,6 +67,9 @@ func (r *Record) Describe() string {
 		b.WriteString("; the request before ")
 		b.WriteString(DescribeOutcome(r.Done))
 	}
+	for i := range r.Settings {
+		r.Settings[i].describe(&b)
+	}
 	return b.String()
 }
 

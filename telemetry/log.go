@@ -69,6 +69,9 @@ func (l DecisionLog) Record(r *Record) {
 	if r.Done != nil {
 		e.Object("outcome", outcome{r.Done})
 	}
+	if len(r.Settings) > 0 {
+		e.Array("settings", settings(r.Settings))
+	}
 	if anyAbsent {
 		e.Dict("absent", absent)
 	}

@@ -60,6 +60,8 @@ type Record struct {
 	// Done is what came of a request that finished since the previous record
 	// of this cgroup; nil when none did.
 	Done *memcg.Outcome
+	// Settings are the knobs whose writing finished since the previous record.
+	Settings []Setting
 }
 
 // Sink takes records. It is called from one goroutine, in order, and must not

@@ -1,0 +1,235 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/memagent/memagent/journal"
+	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
+)
+
+// Keeper is all that the loop needs of a journal.Keeper: it writes knobs, and
+// has what was there before on disk first.
+type Keeper interface {
+	Set(ctx context.Context, id memcg.ID, k memcg.Knob, value, why string) (journal.Result, error)
+	Restore(ctx context.Context, id memcg.ID, k memcg.Knob) journal.Undone
+	RestoreAll(ctx context.Context, within time.Duration) journal.Report
+	Holds(id memcg.ID, k memcg.Knob) (journal.Entry, bool)
+	Forget(id memcg.ID) error
+}
+
+// Setting asks for a knob of a cgroup to hold Value or, where Value is "", what
+// its operator had set. The zero Setting asks for nothing.
+type Setting struct {
+	Cgroup memcg.ID
+	Knob   memcg.Knob
+	Value  string
+	Why    string // in a few words, for the journal
+}
+
+const (
+	// setters is how many knobs are written at once, by workers of their own: a
+	// write that lowers a limit or moves memory may block for as long as that
+	// takes, and must not keep reclaim from its workers.
+	setters = 4
+	// noJournal is why no knob is written where nobody could put it back.
+	noJournal = "there is no journal to put it back by"
+	// settingDeadline bounds the wait for one write. Where it is over, the value
+	// holds already and the kernel goes on with what follows from it.
+	settingDeadline = 2 * time.Second
+	// settingRest is how long a knob is left alone after a write failed; it
+	// doubles up to settingRestMost.
+	settingRest     = 5 * time.Second
+	settingRestMost = 5 * time.Minute
+	// putBackWithin bounds the undoing of all knobs at the end. What is not done
+	// by then is in the journal, for the next start and for memagent restore.
+	putBackWithin = 5 * time.Second
+)
+
+// knob is how one knob of a cgroup stands.
+type knob struct {
+	off      string // why it is not written any more, "" if it may be
+	restTill time.Time
+	failures uint
+}
+
+// knob returns the state of a knob.
+func (cg *cgroup) knob(k memcg.Knob) *knob {
+	if cg.knobs == nil {
+		cg.knobs = make(map[memcg.Knob]*knob)
+	}
+	if cg.knobs[k] == nil {
+		cg.knobs[k] = &knob{}
+	}
+	return cg.knobs[k]
+}
+
+// setHeld says why a knob of a cgroup cannot be written now, "" if it can.
+func (c *Core) setHeld(now time.Time, cg *cgroup, k memcg.Knob) string {
+	st := cg.knob(k)
+	switch {
+	case c.modeOf(cg) == telemetry.Observe:
+		return "observe mode"
+	case cg.held != "":
+		return cg.held
+	case c.noKnobs != "":
+		return c.noKnobs
+	case st.off != "":
+		return st.off
+	case now.Before(st.restTill):
+		return string(k) + " is left alone for now"
+	case c.setting[cg.id]:
+		return "an earlier write to one of its files is still in flight"
+	case len(c.setting) >= setters:
+		return "all workers that write limits are busy"
+	}
+	return ""
+}
+
+// set hands out the writing of a knob and returns "", or says why it cannot. A
+// law that is refused asks again at its next sample; nothing is queued. Laws
+// that lower a limit or move memory see to it that no reclaim of the cgroup is
+// in flight (see busy).
+func (c *Core) set(now time.Time, cg *cgroup, k memcg.Knob, value, why string) (held string) {
+	if held = c.setHeld(now, cg, k); held != "" {
+		return held
+	}
+	c.setting[cg.id] = true
+	c.settings = append(c.settings, Request{Setting: Setting{Cgroup: cg.id, Knob: k, Value: value, Why: why}})
+	return ""
+}
+
+// release gives the workers the settings of this step.
+func (c *Core) release() {
+	c.requests = append(c.requests, c.settings...)
+	c.settings = c.settings[:0]
+}
+
+// busy reports whether a request of any kind is in flight for a cgroup.
+func (c *Core) busy(id memcg.ID) bool {
+	_, reclaim := c.inFlight[id]
+	return reclaim || c.setting[id]
+}
+
+// wasSet books what came of a setting.
+func (c *Core) wasSet(now time.Time, d Result) {
+	s := d.Setting
+	delete(c.setting, s.Cgroup)
+	cg, ok := c.cgroups[s.Cgroup]
+	if !ok {
+		return
+	}
+	cg.set = append(cg.set, d.told())
+	st := cg.knob(s.Knob)
+	err := d.Err
+	switch {
+	case err == nil:
+		st.failures, st.restTill = 0, time.Time{}
+		c.ownerMoved(cg, st, d)
+	case errors.Is(err, memcg.ErrGone):
+	case errors.Is(err, memcg.ErrPartial): // an earlier write still blocks
+		st.restTill = now.Add(settingDeadline)
+	case errors.Is(err, memcg.ErrUnsupported), errors.Is(err, memcg.ErrDenied) && !journalTrouble(err):
+		st.off = fmt.Sprintf("%s cannot be written here", s.Knob)
+		c.notify.Warn(string(s.Knob)+" "+s.Cgroup.Path, err, "this file of the cgroup is left alone from now on")
+	default:
+		st.restTill = now.Add(min(settingRest<<min(st.failures, maxBackoffShift), settingRestMost))
+		st.failures++
+		key := string(s.Knob) + " " + s.Cgroup.Path
+		if journalTrouble(err) {
+			key = "journal"
+		}
+		c.notify.Warn(key, err, "no limit is changed without a journal of it; it is tried again now and then")
+	}
+}
+
+// ownerMoved takes in that somebody else writes the knob too.
+func (c *Core) ownerMoved(cg *cgroup, st *knob, d Result) {
+	switch d.Set.Outcome {
+	case journal.Waiting:
+		st.restTill = d.Set.Until
+	case journal.Yielding:
+		c.notify.Warn("owner "+cg.id.Path, nil, fmt.Sprintf("somebody else keeps writing %s of %s, last %q: it is left to them", d.Setting.Knob, cg.id.Path, d.Set.Found))
+		fallthrough
+	case journal.Yielded:
+		st.off = fmt.Sprintf("somebody else writes %s, it is left to them", d.Setting.Knob)
+	}
+}
+
+// journalTrouble reports whether an error is of the journal and not of a knob.
+func journalTrouble(err error) bool {
+	_, ok := errors.AsType[*journal.Error](err)
+	return ok
+}
+
+// told is the result as a record has it.
+func (d *Result) told() telemetry.Setting {
+	s := telemetry.Setting{
+		Knob: d.Setting.Knob, Value: d.Setting.Value, Why: d.Setting.Why, Took: d.Took, Err: d.Err,
+		Outcome: d.Set.Outcome.String(), Found: d.Set.Found, Now: d.Set.Now, InFlight: d.Set.InFlight,
+	}
+	if d.Setting.Value == "" {
+		s.Outcome, s.Now, s.InFlight = d.Undone.How.String(), d.Undone.Now, d.Undone.InFlight
+		s.Value = d.Undone.Before
+	}
+	return s
+}
+
+// setKnob carries a setting out. It runs in a worker and may block.
+func (l *Loop) setKnob(ctx context.Context, r Request) Result {
+	ctx, cancel := context.WithTimeout(ctx, settingDeadline)
+	defer cancel()
+	started, s := time.Now(), r.Setting
+	d := Result{Request: r}
+	if s.Value == "" {
+		d.Undone = l.Keeper.Restore(ctx, s.Cgroup, s.Knob)
+		d.Err = d.Undone.Err
+	} else {
+		d.Set, d.Err = l.Keeper.Set(ctx, s.Cgroup, s.Knob, s.Value, s.Why)
+	}
+	d.Took = time.Since(started)
+	return d
+}
+
+// forgetKnobs drops what the journal has of a cgroup that is gone. Nobody waits
+// for the disk, and an error means nothing: what is left names an inode that is
+// gone.
+func (l *Loop) forgetKnobs(id memcg.ID) {
+	if l.Keeper == nil {
+		return
+	}
+	for _, k := range []memcg.Knob{memcg.KnobHigh, memcg.KnobSwapMax, memcg.KnobMems} {
+		if _, ok := l.Keeper.Holds(id, k); ok {
+			l.settles.Go(func() { _ = l.Keeper.Forget(id) })
+			return
+		}
+	}
+}
+
+// putBack undoes every knob, and waits for that no longer than it may take.
+func (l *Loop) putBack() {
+	if l.Keeper == nil {
+		return
+	}
+	done := make(chan journal.Report, 1)
+	go func() {
+		l.settles.Wait()
+		done <- l.Keeper.RestoreAll(context.Background(), putBackWithin)
+	}()
+	late := time.NewTimer(putBackWithin + time.Second)
+	defer late.Stop()
+	select {
+	case r := <-done:
+		for _, u := range r.Failed() {
+			l.Notify.Warn("restore "+u.Key.String(), u.Err, "this is still to be put back: run memagent restore")
+		}
+		if r.Err != nil {
+			l.Notify.Warn("journal", r.Err, "all is put back, and the journal does not say so yet")
+		}
+	case <-late.C:
+		l.Notify.Warn("restore", nil, "not everything was put back in time: run memagent restore")
+	}
+}
