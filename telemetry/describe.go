@@ -50,6 +50,7 @@ func (r *Record) Describe() string {
 			fmt.Fprintf(&b, " with swappiness %d", v)
 		}
 	}
+	r.describeDraw(&b)
 	if r.Rule != "" {
 		fmt.Fprintf(&b, " (%s", r.Rule)
 		if r.Clipped != "" {
@@ -63,6 +64,7 @@ func (r *Record) Describe() string {
 	if r.Held != "" && r.Want > 0 {
 		fmt.Fprintf(&b, "; held back: %s", r.Held)
 	}
+	r.describeMems(&b)
 	if r.Done != nil {
 		b.WriteString("; the request before ")
 		b.WriteString(DescribeOutcome(r.Done))

@@ -63,6 +63,7 @@ func (l DecisionLog) Record(r *Record) {
 	if r.Held != "" {
 		e.Str("held", r.Held)
 	}
+	r.logNodes(e)
 	if len(r.Because) > 0 {
 		e.Array("because", terms(r.Because))
 	}

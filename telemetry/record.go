@@ -48,8 +48,14 @@ type Record struct {
 	Swappiness memcg.Swappiness
 	OlderThan  time.Duration // only memory not used for so long; 0: any
 	Floor      uint64        // bytes below which nothing is asked
-	Because    []memcg.Term  // the figures that decided, in order
-	Clipped    string        // the bound that clipped Want, "" if none
+	// Draw is by which draw the request is for memory on one node alone; nil
+	// where it is for all. NodeRule is the rule that decided so, in kebab-case;
+	// "" where the policy leaves nodes to the kernel.
+	Draw     *Draw
+	NodeRule string
+	Mems     Mems
+	Because  []memcg.Term // the figures that decided, in order
+	Clipped  string       // the bound that clipped Want, "" if none
 
 	// Acted tells that a request was handed to the kernel. Held says why not,
 	// when something was wanted: observe mode, a request still in flight, a
