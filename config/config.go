@@ -44,8 +44,11 @@ func (m Mode) String() string { return word(modeNames, int(m)) }
 
 // Host is what holds for the host as a whole.
 type Host struct {
-	Swap  HostSwap
-	Nodes HostNodes
+	// Reserve is kept free on the host before memory is lent, a size or a share
+	// of its memory, and the same share of every node.
+	Reserve Amount
+	Swap    HostSwap
+	Nodes   HostNodes
 }
 
 // HostSwap bounds what memagent sends to swap in total.

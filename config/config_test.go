@@ -29,6 +29,7 @@ mode: enforce
 interval: 10s
 state_dir: '/srv/memagent state'
 host:
+  reserve: 2GiB
   swap: {write_budget: 8MiB/s, keep_free: 25%}
   nodes: {low: 2%, high: 3%}
 policies:
@@ -43,19 +44,22 @@ policies:
     law: senpai
     squeeze: {max_step: 1%, pressure_target: 0.2%, cost_target: 0.3%, floor: 64MiB, idle_age: 2m}
     swap: {write_budget: 1MiB/s}
+    high: {lend: true, ceiling: 40GiB}
     numa: {reclaim: lottery, mems: avoid-short, nodes: [8, 2], swap_when_short: true, demote: true}
   - name: rest
     match:
       - path: '/**'
     swappiness: max
     squeeze: off
+    high: {lend: true}
+    swap_guard: true
 `)
 	budget := Rate(1 << 20)
 	want := &Config{
 		Mode:     Enforce,
 		Interval: 10 * time.Second,
 		StateDir: "/srv/memagent state",
-		Host:     Host{Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}, Nodes: HostNodes{Low: 0.02, High: 0.03}},
+		Host:     Host{Reserve: BytesOf(2 << 30), Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}, Nodes: HostNodes{Low: 0.02, High: 0.03}},
 		Policies: []Policy{
 			{
 				Name:       "databases",
@@ -67,6 +71,7 @@ policies:
 				Match:      []Selector{{mustGlob(t, "/kubepods.slice/**/*besteffort*")}},
 				Swappiness: AutoSwappiness(100, 60, 200), Law: LawSenpai,
 				Squeeze: Squeeze{MaxStep: 0.01, PressureTarget: 0.002, CostTarget: 0.003, Floor: 64 << 20, IdleAge: 2 * time.Minute},
+				High:    High{Lend: true, Ceiling: BytesOf(40 << 30)},
 				Swap:    PolicySwap{WriteBudget: &budget},
 				Numa: Numa{Reclaim: NumaReclaimLottery, Mems: NumaMemsAvoidShort, Nodes: []memcg.NodeID{2, 8},
 					SwapWhenShort: true, Demote: true},
@@ -76,6 +81,7 @@ policies:
 				Match:      []Selector{{mustGlob(t, "/**")}},
 				Swappiness: FixedSwappiness(memcg.SwappinessMax),
 				Squeeze:    Squeeze{Off: true, MaxStep: 0.005, PressureTarget: 0.001, CostTarget: 0.001, IdleAge: time.Minute},
+				High:       High{Lend: true}, SwapGuard: true,
 			},
 		},
 	}
@@ -86,8 +92,8 @@ policies:
 		"databases: /system.slice/postgresql*.service or /db.slice/**; observe only; swappiness 0; law memagent; " +
 			"squeeze up to 0.5% a tick, until pressure 0.1% or cost 0.1%, floor 0, idle 1m; headroom 2%",
 		"batch: /kubepods.slice/**/*besteffort*; swappiness auto (100, 60..200); law senpai; " +
-			"squeeze up to 1% a tick, until pressure 0.2% or cost 0.3%, floor 64MiB, idle 2m; swap-out up to 1MiB/s; nodes by lottery, cpuset.mems avoid-short, slow nodes 2, 8 too",
-		"rest: /**; swappiness max; law memagent; no squeeze",
+			"squeeze up to 1% a tick, until pressure 0.2% or cost 0.3%, floor 64MiB, idle 2m; lends above memory.high up to 40GiB; swap-out up to 1MiB/s; nodes by lottery, cpuset.mems avoid-short, slow nodes 2, 8 too",
+		"rest: /**; swappiness max; law memagent; no squeeze; lends above memory.high; swap guard",
 	}
 	for i := range lines {
 		if diff := cmp.Diff(lines[i], got.Policies[i].String()); diff != "" {
@@ -105,7 +111,7 @@ func TestTheDefaultObservesEverythingAndWritesNothing(t *testing.T) {
 	if c.Mode != Observe || c.Mode.String() != "observe" || c.Enforces(p) {
 		t.Error("the default enforces")
 	}
-	want := Host{Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2}, Nodes: HostNodes{Low: 0.005, High: 0.01}}
+	want := Host{Reserve: ShareOf(0.1), Swap: HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2}, Nodes: HostNodes{Low: 0.005, High: 0.01}}
 	if diff := cmp.Diff(want, c.Host); diff != "" || c.Interval != 5*time.Second {
 		t.Errorf("interval %v, host (-want +got):\n%s", c.Interval, diff)
 	}

@@ -16,8 +16,12 @@ type Policy struct {
 	// Headroom is what is kept free below the tighter of memory.high and
 	// memory.max, as a share of it or as a size. Unset: none is kept.
 	Headroom Amount
+	High     High
 	Swap     PolicySwap
-	Numa     Numa
+	// SwapGuard allows memory.swap.max to be held at what is in swap while a
+	// stream passes that would push anon out.
+	SwapGuard bool
+	Numa      Numa
 	// Observe keeps this policy from writing also where the mode is Enforce.
 	Observe bool
 }
@@ -84,8 +88,9 @@ func defaultConfig() Config {
 		Interval: 5 * time.Second,
 		StateDir: DefaultStateDir,
 		Host: Host{
-			Swap:  HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2},
-			Nodes: HostNodes{Low: 0.005, High: 0.01},
+			Reserve: ShareOf(defaultReserve),
+			Swap:    HostSwap{WriteBudget: 4 << 20, KeepFree: 0.2},
+			Nodes:   HostNodes{Low: 0.005, High: 0.01},
 		},
 	}
 }
@@ -112,6 +117,15 @@ func (p *Policy) String() string {
 	add(p.Squeeze.String())
 	if p.Headroom.Kind != AmountUnset {
 		add("headroom", p.Headroom.String())
+	}
+	if p.High.Lend {
+		add("lends above memory.high")
+		if p.High.Ceiling.Kind != AmountUnset {
+			out[len(out)-1] += " up to " + p.High.Ceiling.String()
+		}
+	}
+	if p.SwapGuard {
+		add("swap guard")
 	}
 	if p.Swap.WriteBudget != nil {
 		add("swap-out up to", p.Swap.WriteBudget.String())

@@ -84,6 +84,10 @@ func drawPolicy(t *rapid.T, hostBudget Rate) Policy {
 			p.Numa.Nodes = append(p.Numa.Nodes, memcg.NodeID(id))
 		}
 	}
+	if p.High.Lend = rapid.Bool().Draw(t, "lend"); p.High.Lend && rapid.Bool().Draw(t, "ceiling") {
+		p.High.Ceiling = drawAmount(t, 1)
+	}
+	p.SwapGuard = p.Law == LawMemagent && rapid.Bool().Draw(t, "guard")
 	p.Observe = rapid.Bool().Draw(t, "observe")
 	return p
 }
@@ -97,6 +101,7 @@ func drawConfig(t *rapid.T) *Config {
 			Swap: HostSwap{WriteBudget: Rate(drawBytes(t)), KeepFree: drawPercent(t, 0, 1)},
 		},
 	}
+	c.Host.Reserve = drawAmount(t, 1)
 	c.Host.Nodes.Low = drawPercent(t, anyPercent, MaxNodeMark-anyPercent)
 	c.Host.Nodes.High = drawPercent(t, c.Host.Nodes.Low+anyPercent, MaxNodeMark)
 	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9-]{1,5}|true|null|0x1f|1e3`), 1, 4, rapid.ID[string]).Draw(t, "names")

@@ -11,17 +11,18 @@ import (
 
 // What values look like, for the messages.
 const (
-	wantConfig     = "a mapping with mode, interval, state_dir, host and policies"
-	wantStateDir   = "the path of a directory such as /var/lib/memagent"
-	wantBytes      = "0 or a size such as 64MiB (B, KiB, MiB, GiB, TiB)"
-	wantRate       = "0 or a rate such as 4MiB/s"
-	wantTarget     = "a percentage above 0%, up to 100%"
-	wantSwappiness = "0..200, max, kernel or auto"
-	wantSqueeze    = "off, or a mapping with max_step, pressure_target, cost_target, floor and idle_age"
-	wantName       = "a name of 1 to 63 of a-z, 0-9 and -"
-	wantGlob       = "a path glob such as '/system.slice/postgresql*.service' or '/kubepods.slice/**'"
-	wantMatch      = "a list such as [{path: '/system.slice/**'}]"
-	wantPolicies   = "a list of policies, each with name and match"
+	wantConfig      = "a mapping with mode, interval, state_dir, host and policies"
+	wantStateDir    = "the path of a directory such as /var/lib/memagent"
+	wantBytes       = "0 or a size such as 64MiB (B, KiB, MiB, GiB, TiB)"
+	wantRate        = "0 or a rate such as 4MiB/s"
+	wantShareOrSize = "a percentage up to 100%, or a size such as 40GiB"
+	wantTarget      = "a percentage above 0%, up to 100%"
+	wantSwappiness  = "0..200, max, kernel or auto"
+	wantSqueeze     = "off, or a mapping with max_step, pressure_target, cost_target, floor and idle_age"
+	wantName        = "a name of 1 to 63 of a-z, 0-9 and -"
+	wantGlob        = "a path glob such as '/system.slice/postgresql*.service' or '/kubepods.slice/**'"
+	wantMatch       = "a list such as [{path: '/system.slice/**'}]"
+	wantPolicies    = "a list of policies, each with name and match"
 )
 
 var configKeys = []key[Config]{
@@ -36,7 +37,7 @@ var configKeys = []key[Config]{
 		read: readStateDir, show: func(c *Config) shown { return shown{text: yamlPath(c.StateDir)} },
 	},
 	{
-		name: "host", want: "a mapping with swap and nodes",
+		name: "host", want: "a mapping with reserve, swap and nodes",
 		read: func(r *reader, p place, want string, c *Config) { readMapping(r, p, want, hostKeys, &c.Host) },
 		show: func(c *Config) shown { return showMapping(hostKeys, &c.Host) },
 	},
@@ -49,6 +50,10 @@ var configKeys = []key[Config]{
 }
 
 var hostKeys = []key[Host]{
+	scalarKey("reserve", wantShareOrSize,
+		"Kept free on the host, and the same share on every node, before memory is lent; what is lent comes back\n"+
+			"when less is.",
+		parseAmount(1), func(h *Host) *Amount { return &h.Reserve }, Amount.String),
 	{
 		name: "swap", want: "a mapping with write_budget and keep_free",
 		about: "Bounds on what memagent sends to swap, over all cgroups.",
@@ -107,6 +112,11 @@ var policyKeys = []key[Policy]{
 		"Kept free below the tighter of memory.high and memory.max, as a share of it or a size. Unset: none.",
 		parseAmount(MaxHeadroom), func(p *Policy) *Amount { return &p.Headroom }, Amount.String)),
 	{
+		name: "high", want: "a mapping with lend and ceiling",
+		read: func(r *reader, p place, want string, v *Policy) { readMapping(r, p, want, highKeys, &v.High) },
+		show: func(p *Policy) shown { return showMapping(highKeys, &p.High) },
+	},
+	{
 		name: "swap", want: "a mapping with write_budget",
 		read: func(r *reader, p place, want string, v *Policy) { readMapping(r, p, want, policySwapKeys, &v.Swap) },
 		show: func(p *Policy) shown { return showMapping(policySwapKeys, &p.Swap) },
@@ -117,6 +127,9 @@ var policyKeys = []key[Policy]{
 		read:  func(r *reader, p place, want string, v *Policy) { readMapping(r, p, want, numaKeys, &v.Numa) },
 		show:  func(p *Policy) shown { return showMapping(numaKeys, &p.Numa) },
 	},
+	boolKey("swap_guard", "While file that cannot be kept streams through, hold memory.swap.max at what is in swap, so that the\n"+
+		"stream does not push anon out. Let go at once when anon grows or file runs low.",
+		func(p *Policy) *bool { return &p.SwapGuard }),
 	boolKey("observe", "Write nothing under this policy, whatever the mode.",
 		func(p *Policy) *bool { return &p.Observe }),
 }

@@ -25,6 +25,7 @@ func (r *reader) checkTogether(c *Config) {
 		}
 		r.checkReach(p, field, globs, &all)
 		r.checkBudgets(c, p, field)
+		r.checkLending(p, field)
 	}
 }
 
