@@ -124,6 +124,8 @@ func (e *eviction) rounds(ctx context.Context) error {
 		case again:
 		case byNode && n < mostRounds && e.gone > before && e.gone+evictBatch*e.t.fs.pageSize < e.want:
 			e.left = (e.want - e.gone) / e.t.fs.pageSize
+			// What was asked for and not given is asked for anew.
+			e.o.Asked = min(e.o.Asked, e.want-e.left*e.t.fs.pageSize)
 		default:
 			return nil
 		}

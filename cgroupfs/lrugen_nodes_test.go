@@ -139,7 +139,7 @@ func TestARequestForNodesGoesRoundUntilEnoughIsGone(t *testing.T) {
 	k.list(cgroupEntry(20, "/p", nodeList(0, 1, append([][3]int{{600, 0, 1 << 16}}, young...)...)))
 	k.react = func(k *generations, c command) error { k.take(c.pages / 2); return nil }
 	o := k.run(memcg.Reclaim{Bytes: 2000 * page, Swappiness: memcg.SwappinessOf(0), Nodes: memcg.NodesOf(0)})
-	if want := []uint64{2000, 1000, 500, 250}; !slices.Equal(pagesOf(k.commands), want) || !errors.Is(o.Err, memcg.ErrPartial) || o.Reclaimed != memcg.Value(1875*page) {
+	if want := []uint64{2000, 1000, 500, 250}; !slices.Equal(pagesOf(k.commands), want) || !errors.Is(o.Err, memcg.ErrPartial) || o.Reclaimed != memcg.Value(1875*page) || o.Asked != 2000*page {
 		t.Errorf("asked %v, want %v; %+v", pagesOf(k.commands), want, o)
 	}
 }
@@ -254,6 +254,9 @@ func TestLawsOfARequestForNodes(t *testing.T) {
 			case swappiness <= 1 && anon != 0, swappiness == memcg.SwappinessMax && file > evictBatch:
 				rt.Errorf("%s on node %d gave %d and %d with swappiness %d", l.path, l.node, anon, file, swappiness)
 			}
+		}
+		if o.Asked > uint64(want)*page {
+			rt.Errorf("%d bytes were asked for of %d: %q", o.Asked, uint64(want)*page, k.raws())
 		}
 		if gone >= want+evictBatch || o.Err == nil && gone < want {
 			rt.Errorf("%d pages are gone of %d asked for: %v, %q", gone, want, o.Err, k.raws())
