@@ -27,6 +27,8 @@ type cgroup struct {
 
 	swap budget // swap writes of this cgroup
 
+	nodes []telemetry.NodeUse // of the last record, reused
+
 	// held is why the agent only observes this cgroup for good: a right that
 	// is missing, a file this kernel lacks, its place in the tree. "" if it
 	// may act.

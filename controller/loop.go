@@ -39,6 +39,8 @@ type Loop struct {
 	Interval time.Duration
 	Sink     telemetry.Sink
 	Notify   Notifier
+	// Ticks, where not nil, is told what each tick was like.
+	Ticks telemetry.Ticks
 	// Keeper writes knobs and puts them back when the loop ends. nil: no knob is
 	// ever written.
 	Keeper Keeper
@@ -103,6 +105,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			now := time.Now()
 			l.Host.BeginTick()
 			l.step(workCtx, now, l.look(func(id memcg.ID) Look { return l.Core.Woken(id, now) }), workers-l.running)
+			l.told(now, true, nil)
 		}
 	}
 }
@@ -204,12 +207,17 @@ func (l *Loop) tick(workCtx context.Context, now time.Time, stale bool, slots in
 			l.Notify.Warn("scan", err, scanFailed)
 		}
 	}
-	if err := l.Host.HostSample(&l.host); err != nil {
+	err := l.Host.HostSample(&l.host)
+	if err != nil {
 		l.Notify.Warn("host", err, "what the host has could not be read in full; without its total memory nothing is decided")
 	} else {
 		l.Notify.Clear("host", "what the host has can be read again")
 	}
 	if !l.host.MemTotal.Known() {
+		if err == nil {
+			err = fmt.Errorf("the host's total memory is %s: %w", l.host.MemTotal, memcg.ErrInvalid)
+		}
+		l.told(now, false, err)
 		return
 	}
 	l.step(workCtx, now, l.look(func(id memcg.ID) Look {
@@ -218,6 +226,7 @@ func (l *Loop) tick(workCtx context.Context, now time.Time, stale bool, slots in
 		}
 		return NoLook
 	}), slots)
+	l.told(now, false, nil)
 }
 
 // step has the core decide on what is read now, starts the workers and hands

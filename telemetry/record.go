@@ -43,6 +43,15 @@ type Record struct {
 	// Stall is microseconds of PSI some since then.
 	RefaultAnon, RefaultFile, Stall memcg.Field
 	Elapsed                         time.Duration // since the previous sample; 0 on the first
+	// Cost is the refault cost: the share of time spent on bringing evicted
+	// pages back, in %.
+	Cost memcg.Term
+	// Lent is by how many bytes memory.high is above what its operator set.
+	// Missing where nothing is ever lent.
+	Lent memcg.Field
+	// Nodes is what the cgroup has on each node, in ascending id; empty where
+	// memory.numa_stat does not tell.
+	Nodes []NodeUse
 
 	Want       uint64 // bytes the law asked for, after its own bounds
 	Swappiness memcg.Swappiness
@@ -68,6 +77,12 @@ type Record struct {
 	Done *memcg.Outcome
 	// Settings are the knobs whose writing finished since the previous record.
 	Settings []Setting
+}
+
+// NodeUse is what a cgroup has on one node, in bytes.
+type NodeUse struct {
+	Node       memcg.NodeID
+	Anon, File memcg.Field
 }
 
 // Sink takes records. It is called from one goroutine, in order, and must not
