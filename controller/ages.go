@@ -70,7 +70,7 @@ func (cg *cgroup) see(gens []memcg.Generation) {
 // is there to spare. A few agings settle it, or there is no cold anon.
 func (c *Core) ageFirst(now time.Time, host *memcg.HostSample, cg *cgroup, r *telemetry.Record) bool {
 	v, ok := r.Swappiness.Get()
-	if !ok || v < mostlyAnon || r.OlderThan > 0 || !cg.ages || cg.agings >= agingsFirst ||
+	if !ok || v < mostlyAnon || r.OlderThan > 0 || r.Draw != nil || !cg.ages || cg.agings >= agingsFirst ||
 		cg.evictableAnon*host.PageSize >= r.Want {
 		return false
 	}

@@ -35,7 +35,7 @@ func (c *Core) clamp(host *memcg.HostSample, cg *cgroup, r *telemetry.Record) {
 // degraded to a bare number (case c30).
 func (c *Core) fitSwappiness(cg *cgroup, r *telemetry.Record) {
 	v, ok := r.Swappiness.Get()
-	if !ok || c.swappiness != unsupported {
+	if !ok || c.swappiness != unsupported || r.Draw != nil { // a node's lists take any
 		return
 	}
 	if v == 0 {
@@ -86,7 +86,9 @@ func (c *Core) handOut(now time.Time, host *memcg.HostSample, slots int) {
 			Swappiness: r.Swappiness,
 			Floor:      r.Floor,
 			OlderThan:  r.OlderThan,
+			Nodes:      on(r),
 		}})
+		c.gives(r)
 	}
 }
 

@@ -93,6 +93,7 @@ type Core struct {
 	noAges bool
 	ager   ager
 	gens   workingset.Generations // reused
+	nodes  nodes
 
 	requests []Request
 	records  []telemetry.Record
@@ -234,7 +235,7 @@ func (c *Core) Due(id memcg.ID, now time.Time) bool {
 func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observation], done []Result, slots int) ([]Request, []telemetry.Record) {
 	c.tick++
 	c.requests, c.records = c.requests[:0], c.records[:0]
-	c.ager.wants = c.ager.wants[:0]
+	c.ager.wants, c.nodes.offers = c.ager.wants[:0], c.nodes.offers[:0]
 	for _, d := range done {
 		switch {
 		case d.Setting.Knob != "":
@@ -254,6 +255,7 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 		}
 		c.records = append(c.records, c.decide(now, host, ob))
 	}
+	c.relieve(host)
 	c.handOut(now, host, slots)
 	c.dropHeld(now)
 	c.release()
@@ -318,6 +320,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	if r.Want > 0 && d.Intent.Kind == workingset.KindHeadroom && cg.race.lost(now, &cg.hold) {
 		r.Held = "it fills faster than it can be reclaimed, and all comes back: its limit is left to the kernel for now"
 	}
+	c.place(now, host, cg, s, &d, &r)
 	c.clamp(host, cg, &r)
 	if in.Gens != nil {
 		c.considerAging(now, cg, &d.Signals, &r)

@@ -220,6 +220,7 @@ func (l *Loop) tick(workCtx context.Context, now time.Time, stale bool, slots in
 		l.told(now, false, err)
 		return
 	}
+	l.Core.SeeHost(now, &l.host)
 	l.step(workCtx, now, l.look(func(id memcg.ID) Look {
 		if l.Core.Due(id, now) {
 			return Sample

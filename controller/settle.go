@@ -24,6 +24,7 @@ func (c *Core) settle(now time.Time, host *memcg.HostSample, o memcg.Outcome) {
 	cg.finished(o, host.PageSize)
 	v, asked := o.Request.Swappiness.Get()
 	switch {
+	case c.refusedNodes(now, &o):
 	case o.Err == nil || errors.Is(o.Err, memcg.ErrPartial):
 		if asked && o.Writes > 0 && o.Via == memcg.ViaReclaim {
 			c.swappiness = supported
