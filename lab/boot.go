@@ -45,6 +45,8 @@ type Guest struct {
 	Agent string
 	// Programs are added to its /bin.
 	Programs []initramfs.File
+	// Counted has it count instructions for a clock.
+	Counted bool
 	// Within is how long it may take from its hello to its end; 0 is without end.
 	Within time.Duration
 	// Terminal connects its console to this process's terminal.
@@ -101,7 +103,7 @@ func (l *Lab) devices(ctx context.Context, g *Guest, tmp string) ([]machine.Devi
 		console.Log = ""
 	}
 	devices := []machine.Device{
-		machine.Base{Accel: l.Accel()},
+		machine.Base{Accel: l.Accel(g.Counted)},
 		machine.NUMA{Topology: g.Topology},
 		machine.Boot{Image: g.Kernel.Image(), Initramfs: ird, GuestEnv: protocol.GuestEnv},
 		console,

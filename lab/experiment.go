@@ -26,7 +26,12 @@ type Experiment struct {
 	// Law and LRU replace the scenario's and the kernel's choice when they are not empty.
 	Law, LRU string
 	Short    bool
+	// Counted has guests count instructions for a clock, also where the scenario does not.
+	Counted bool
 }
+
+// countedSlower bounds how much longer a guest takes when it counts instructions.
+const countedSlower = 4
 
 // Run runs an experiment, each run in a fresh guest. The error is for what kept a run from
 // being made; checks that fail are in the result.
@@ -35,9 +40,10 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 	if topo == "" {
 		topo = e.Scenario.Topology
 	}
+	counted := e.Counted || e.Scenario.Counted
 	res := result.Result{
 		Scenario: e.Scenario.Name, KernelAsked: e.Kernel, Topology: topo,
-		Short: e.Short, Accel: string(l.Accel()), Law: e.Law,
+		Short: e.Short, Accel: string(l.Accel(counted)), Law: e.Law,
 	}
 	if res.Law == "" {
 		res.Law = e.Scenario.Law
@@ -51,6 +57,10 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 		return res, err
 	}
 	res.Kernel = k.Release
+	within := e.Scenario.Within(e.Short)
+	if counted {
+		within *= countedSlower
+	}
 	for i := range e.Runs {
 		for _, agent := range e.Agents {
 			program, err := l.agentFor(e.Scenario, agent)
@@ -60,9 +70,9 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 			l.Say("%s on %s, agent %s, run %d of %d", e.Scenario.Name, k.Release, agent, i+1, e.Runs)
 			var run *result.Run
 			out, err := l.Boot(ctx, Guest{
-				Kernel: k, Topology: t, Agent: program,
+				Kernel: k, Topology: t, Agent: program, Counted: counted,
 				Files: e.Scenario.Files, BytesPerSecond: e.Scenario.BytesPerSecond, IOPS: e.Scenario.IOPS,
-				Within: e.Scenario.Within(e.Short),
+				Within: within,
 				Spec: protocol.Spec{
 					Job: scenario.JobName, Scenario: e.Scenario.Name,
 					Agent: agent, Law: e.Law, Short: e.Short, LRU: e.LRU,

@@ -48,8 +48,13 @@ func (l *Lab) Kernels() kernel.Store {
 	return kernel.Store{Dir: l.Cache, AptDir: "/etc/apt", MirrorURI: os.Getenv("MEMLAB_MIRROR"), Say: l.Say}
 }
 
-// Accel is how guests execute here.
-func (l *Lab) Accel() machine.Accel { return machine.FindAccel() }
+// Accel is how guests execute here; counted asks for times that do not depend on the host.
+func (l *Lab) Accel(counted bool) machine.Accel {
+	if counted {
+		return machine.Counted
+	}
+	return machine.FindAccel()
+}
 
 // ErrNotStatic is returned for a program that cannot run in a guest, where there are no libraries.
 var ErrNotStatic = errors.New("it is linked dynamically, and a guest has no libraries: build it with CGO_ENABLED=0")

@@ -43,7 +43,7 @@ when the idle one gave its memory back and the busy one kept its own.`,
 			if err != nil {
 				return err
 			}
-			a.say("booting Linux %s with %d NUMA nodes (%s) ...", k.Release, len(t.Nodes), l.Accel())
+			a.say("booting Linux %s with %d NUMA nodes (%s) ...", k.Release, len(t.Nodes), l.Accel(false))
 			out, isFile := a.out.(*os.File)
 			screen := demo.Screen{Out: a.out, Redraw: isFile && terminal.Is(out),
 				Title: "Both containers have the same policy. Which memory is needed, memagent finds out by itself."}

@@ -56,7 +56,7 @@ func parseLaw(s string) error {
 type trial struct {
 	agents, topology, law, lru, json string
 	runs                             int
-	short                            bool
+	short, counted                   bool
 }
 
 func (t *trial) flags(c *cobra.Command) {
@@ -66,6 +66,7 @@ func (t *trial) flags(c *cobra.Command) {
 	c.Flags().StringVar(&t.lru, "lru", "default", "page ageing: classic, mglru or default (the kernel's own)")
 	c.Flags().IntVar(&t.runs, "runs", 1, "runs with each state of the agent")
 	c.Flags().BoolVar(&t.short, "short", false, "the form that fits CI: less time, the same checks")
+	c.Flags().BoolVar(&t.counted, "counted", false, "take the guest's instructions for its clock: slower, but times do not depend on how busy this machine is")
 	c.Flags().StringVar(&t.json, "json", "", "write results to this file; - is standard output")
 }
 
@@ -87,7 +88,7 @@ func (t *trial) experiment(s scenario.Scenario, kernel string) (lab.Experiment, 
 	}
 	return lab.Experiment{
 		Scenario: s, Kernel: kernel, Topology: t.topology, Agents: agents, Runs: t.runs,
-		Law: t.law, LRU: lru, Short: t.short,
+		Law: t.law, LRU: lru, Short: t.short, Counted: t.counted,
 	}, nil
 }
 

@@ -70,7 +70,7 @@ newer kernels.`,
 				}
 				a.say("kernel %s is %s", name, k.Release)
 			}
-			a.say("guests run with %s, the cache is %s", l.Accel(), l.Cache)
+			a.say("guests run with %s, the cache is %s", l.Accel(false), l.Cache)
 			return errors.Join(failed...)
 		},
 	}

@@ -29,11 +29,18 @@ func Args(devices []Device) []string {
 // Accel names how guests execute.
 type Accel string
 
-// Accelerators: real virtualisation, or emulation with one host thread per CPU.
+// Accelerators: real virtualisation; emulation with one host thread per CPU; and emulation by one
+// thread for all CPUs with the instructions executed for a clock, so that times do not depend on
+// how busy the host is. Its CPUs share what one of them could do.
 const (
-	KVM Accel = "kvm"
-	TCG Accel = "tcg"
+	KVM     Accel = "kvm"
+	TCG     Accel = "tcg"
+	Counted Accel = "tcg-counted"
 )
+
+// countedShift makes an instruction of a Counted guest last 2^2 ns: about what an emulated CPU
+// takes on a host of today, so that idle time and work keep their proportion.
+const countedShift = 2
 
 // Base is the board: PC, no network, no graphics, ends instead of rebooting.
 type Base struct{ Accel Accel }
@@ -41,8 +48,11 @@ type Base struct{ Accel Accel }
 // QEMU implements Device.
 func (b Base) QEMU() []string {
 	args := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-net", "none", "-M", "q35"}
-	if b.Accel == KVM {
+	switch b.Accel {
+	case KVM:
 		return append(args, "-accel", "kvm", "-cpu", "host")
+	case Counted:
+		return append(args, "-accel", "tcg,thread=single", "-icount", "shift="+strconv.Itoa(countedShift), "-cpu", "max")
 	}
 	return append(args, "-accel", "tcg,thread=multi", "-cpu", "max")
 }

@@ -54,6 +54,13 @@ func TestBaseUsesRealCPUsWithKVM(t *testing.T) {
 	}
 }
 
+func TestBaseCountsInstructionsWhereAsked(t *testing.T) {
+	got := strings.Join(Base{Counted}.QEMU(), " ")
+	if !strings.Contains(got, "-accel tcg,thread=single -icount shift=2 ") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestConsoleWithoutALogIsTheTerminal(t *testing.T) {
 	got := strings.Join(Console{}.QEMU(), " ")
 	if !strings.Contains(got, "stdio") || !strings.Contains(got, "signal=off") {

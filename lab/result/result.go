@@ -20,7 +20,7 @@ type Result struct {
 	LRU   string `json:"lru"`
 	Law   string `json:"law,omitempty"`
 	Short bool   `json:"short"`
-	// Accel is QEMU's accelerator, "kvm" or "tcg". Times compare only within one.
+	// Accel is QEMU's accelerator, "kvm", "tcg" or "tcg-counted". Times compare only within one.
 	Accel  string  `json:"accel"`
 	Runs   []Run   `json:"runs"`
 	Checks []Check `json:"checks"`

@@ -33,6 +33,9 @@ type Scenario struct {
 	// Suite says that the scenario holds with the agent as it is, and belongs to what must stay
 	// so. The others are experiments whose checks do not all hold yet.
 	Suite bool
+	// Counted says that throughput is what is compared, which only a guest's clock of instructions
+	// tells apart from how busy the host is.
+	Counted bool
 	// Within is how long a guest may take from its hello to the end.
 	Within func(short bool) time.Duration
 	// Run sets up and measures, in the guest.

@@ -50,6 +50,7 @@ var zipf = Scenario{
 	About:    "memory of half to twice a limit, read at random by zipf: never slower than the kernel alone",
 	Law:      "memagent",
 	Topology: oneNode,
+	Counted:  true,
 	Within: func(short bool) time.Duration {
 		sizes, params := zipfTable(short)
 		return time.Duration(len(sizes)*len(params))*(zipfWarm+zipfTime(short)+zipfWarm) + 3*setUpWithin
