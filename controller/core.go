@@ -304,7 +304,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	r.RefaultAnon = since(s.Stat.Get(memcg.StatRefaultAnon), &cg.refaultA)
 	r.RefaultFile = since(s.Stat.Get(memcg.StatRefaultFile), &cg.refaultF)
 	r.Stall = since(s.Pressure.Some.Total, &cg.stall)
-	cg.show(&r, s, &d.Signals)
+	cg.show(&r, s, &d)
 	cg.sampledAt, cg.closely = now, false
 	cg.verdict, cg.hold, cg.moves = r.Verdict, d.Hold, d.Intent.Kind == workingset.KindMoveAnon
 	cg.file, _ = r.File.Get()

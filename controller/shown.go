@@ -10,8 +10,9 @@ import (
 
 // show puts into the record what people want to see of a cgroup beside what
 // decided. The nodes are in memory of the cgroup's own, reused for each record.
-func (c *cgroup) show(r *telemetry.Record, s *memcg.Sample, signals *workingset.Signals) {
-	cost, known := signals.Cost.Get()
+func (c *cgroup) show(r *telemetry.Record, s *memcg.Sample, d *workingset.Decision) {
+	r.Meaning = d.Verdict.Sentence()
+	cost, known := d.Signals.Cost.Get()
 	r.Cost = memcg.Term{Name: "refault cost", Value: cost * 100, Unit: "%", Known: known}
 	c.nodes = c.nodes[:0]
 	for i := range s.Nodes {

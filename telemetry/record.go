@@ -36,6 +36,7 @@ type Record struct {
 
 	Law     string // the law that decided: memagent, tmo, senpai
 	Verdict string
+	Meaning string // the verdict in a sentence
 	Rule    string // the rule that fired, in kebab-case
 
 	Current, Anon, File, Swap memcg.Field // bytes
