@@ -46,7 +46,7 @@ var cacheLend = Scenario{
 	Name:           "cache-lend",
 	About:          "a file is re-read under a small memory.high beside a free host: memory is lent, and comes back",
 	Law:            "memagent",
-	Topology:       oneNode,
+	Topology:       "small",
 	Files:          files(lendFile),
 	BytesPerSecond: lendDisk,
 	Within: func(short bool) time.Duration {
