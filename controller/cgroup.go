@@ -53,7 +53,8 @@ type cgroup struct {
 	file  uint64 // bytes of file, at the last sample
 	moves bool   // its intent was to move anon
 
-	placing *placing // nil until its policy first leaves nodes to the lottery
+	placing  *placing // nil until its policy first leaves nodes to the lottery
+	steering steering
 
 	knobs map[memcg.Knob]*knob
 	set   []telemetry.Setting // came back, not yet in a record

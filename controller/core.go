@@ -37,6 +37,10 @@ type Observation struct {
 	// asked for it; nil where it tells nothing, with AgesErr for the reason.
 	Ages    []memcg.Generation
 	AgesErr error
+	// ParentMems are the nodes that the parent of the cgroup may use, where
+	// WantsParent asked for them; ParentErr is why they are not known.
+	ParentMems memcg.NodeMask
+	ParentErr  error
 }
 
 // Request is one thing for a worker to do: carry Reclaim out, with Age have the
@@ -320,6 +324,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	if r.Want > 0 && d.Intent.Kind == workingset.KindHeadroom && cg.race.lost(now, &cg.hold) {
 		r.Held = "it fills faster than it can be reclaimed, and all comes back: its limit is left to the kernel for now"
 	}
+	c.steer(now, host, cg, ob, &d, &r)
 	c.place(now, host, cg, s, &d, &r)
 	c.clamp(host, cg, &r)
 	if in.Gens != nil {

@@ -36,6 +36,10 @@ type Host interface {
 	// this host does not tell ages, and the error says what would change that;
 	// policies that need none go on without.
 	Generations(id memcg.ID, dst []memcg.Generation) ([]memcg.Generation, error)
+	// EffectiveMems returns the nodes that a cgroup may use, and those that its
+	// parent may (cpuset.mems.effective). memcg.ErrUnsupported: the cgroup has no
+	// such file.
+	EffectiveMems(id memcg.ID) (own, parent memcg.NodeMask, err error)
 	// Reclaim asks for memory and blocks until the request is done, cut short
 	// by ctx or over its deadline. It judges the outcome by counters. A request
 	// that leaves nothing to do, of less than a page or at its floor, writes

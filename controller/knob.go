@@ -123,6 +123,7 @@ func (c *Core) wasSet(now time.Time, d Result) {
 		return
 	}
 	cg.set = append(cg.set, d.told())
+	cg.steered(now, d)
 	st := cg.knob(s.Knob)
 	err := d.Err
 	switch {
@@ -130,6 +131,8 @@ func (c *Core) wasSet(now time.Time, d Result) {
 		st.failures, st.restTill = 0, time.Time{}
 		c.ownerMoved(cg, st, d)
 	case errors.Is(err, memcg.ErrGone):
+	case errors.Is(err, journal.ErrNotGranted):
+		c.notify.Warn(string(s.Knob)+" "+s.Cgroup.Path, err, "what was there before is there again")
 	case errors.Is(err, memcg.ErrPartial): // an earlier write still blocks
 		st.restTill = now.Add(settingDeadline)
 	case errors.Is(err, memcg.ErrUnsupported), errors.Is(err, memcg.ErrDenied) && !journalTrouble(err):

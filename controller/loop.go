@@ -317,6 +317,9 @@ func (l *Loop) look(wanted func(memcg.ID) Look) iter.Seq[Observation] {
 					l.gens, ob.AgesErr = l.Host.Generations(id, l.gens[:0])
 					ob.Ages = l.gens
 				}
+				if ob.Err == nil && l.Core.WantsParent(id) {
+					_, ob.ParentMems, ob.ParentErr = l.Host.EffectiveMems(id)
+				}
 			}
 			if !yield(ob) {
 				return
