@@ -44,6 +44,9 @@ func TestEveryBadFileIsRefusedWithItsMessage(t *testing.T) {
 			var got []string
 			for _, f := range faults {
 				got = append(got, fmt.Sprintf("%d:%d", f.Line, f.Col))
+				if f.Fix == "" {
+					t.Errorf("says no remedy: %v", f)
+				}
 				if !oneKind(f) {
 					t.Errorf("does not wrap exactly one kind: %v", f)
 				}

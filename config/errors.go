@@ -73,7 +73,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errors is every fault of one file, by position. It is never empty when
+// Errors is every fault of the files of one config, by file and position. It is never empty when
 // returned as an error.
 type Errors []*Error
 
@@ -98,9 +98,9 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-func (e Errors) sort() {
+func (e Errors) sort(files []string) {
 	slices.SortStableFunc(e, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Field, b.Field))
+		return cmp.Or(cmp.Compare(slices.Index(files, a.File), slices.Index(files, b.File)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Field, b.Field))
 	})
 }
 

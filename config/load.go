@@ -13,15 +13,23 @@ import (
 // policies fit; what is larger is some other file.
 const MaxSize = 1 << 20
 
-// Load reads and parses a config file. Symbolic links are followed. Anything
-// but a regular file is refused without being read, so a FIFO cannot hold
-// Load up. Errors wrap ErrNoConfig, ErrUnreadable or ErrBadConfig.
+// source is one file of a config.
+type source struct {
+	name string
+	data []byte
+}
+
+// Load reads and parses a config: the file at path, and in front of its
+// policies those of its drop-ins, which are the *.yaml files in the folder that
+// DropInDir names, in the order of their names. Symbolic links are followed.
+// Anything but a regular file is refused without being read, so a FIFO cannot
+// hold Load up. Errors wrap ErrNoConfig, ErrUnreadable or ErrBadConfig.
 func Load(path string) (*Config, error) {
-	data, err := readFile(path)
+	files, err := readAll(path)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(path, data)
+	return parseFiles(files)
 }
 
 func readFile(path string) ([]byte, error) {
@@ -45,7 +53,14 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, unreadable(path, cause(err), "")
 	}
+	if len(data) > MaxSize {
+		return nil, tooLarge(path)
+	}
 	return data, nil
+}
+
+func tooLarge(path string) *Error {
+	return unreadable(path, fmt.Errorf("it is larger than %v", Bytes(MaxSize)), "is this the right file?")
 }
 
 func unreadable(path string, err error, fix string) *Error {

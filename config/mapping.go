@@ -15,6 +15,8 @@ type key[T any] struct {
 	example  string // a value for the example file, for keys that are unset by default
 	want     string // what a value looks like
 	required bool
+	words    []string // what a value is one of, where it is
+	truth    bool     // a value is true or false
 	read     func(r *reader, p place, want string, v *T)
 	show     func(v *T) shown
 }
@@ -22,6 +24,10 @@ type key[T any] struct {
 // readMapping reads the keys of a mapping into v and reports those that are
 // unknown, given twice or missing.
 func readMapping[T any](r *reader, p place, want string, keys []key[T], v *T) {
+	if r.outline != nil {
+		outlineMapping(r.outline, want, keys)
+		return
+	}
 	n, ok := open(p.node)
 	if !ok {
 		r.spoil(p.field)
@@ -49,7 +55,8 @@ func readMapping[T any](r *reader, p place, want string, keys []key[T], v *T) {
 		}
 	}
 	for _, k := range keys {
-		if _, ok := seen[k.name]; !ok && k.required && !meant[k.name] {
+		// Of several files, one that has it is enough.
+		if _, ok := seen[k.name]; !ok && k.required && !meant[k.name] && (p.field != "" || len(r.files) == 1) {
 			r.fault(p.key(k.name, n), nil, faultf(ErrMissing, "is missing"), "want "+k.want)
 		}
 	}
@@ -73,6 +80,11 @@ func readKey[T any](r *reader, p place, given *ast.MappingValueNode, keys []key[
 			return ""
 		}
 		seen[name] = line
+		if other, ok := r.at[at.field]; ok && !joined(at, other) {
+			r.add(line, col, at.field, nil, faultf(ErrDuplicate, "is given in two files, first at %v", other), "keep one")
+			r.spoil(at.field)
+			return ""
+		}
 		r.at[at.field] = at
 		k.read(r, at, k.want, v)
 		return ""
@@ -86,6 +98,18 @@ func readKey[T any](r *reader, p place, given *ast.MappingValueNode, keys []key[
 	// Not spoiled: a key too many says nothing about the others.
 	r.add(line, col, p.key(quote(name), nil).field, name, faultf(ErrUnknownKey, "is not a known key"), fix)
 	return meant
+}
+
+// joined reports whether two files may both give a field: of a mapping each its
+// part, and each its policies.
+func joined(a, b place) bool { return a.field == "policies" || isMapping(a.node) && isMapping(b.node) }
+
+func isMapping(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return true
+	}
+	return false
 }
 
 func showMapping[T any](keys []key[T], v *T) shown {

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -14,26 +16,62 @@ import (
 // is ErrUnreadable for more than MaxSize bytes.
 func Parse(name string, data []byte) (*Config, error) {
 	if len(data) > MaxSize {
-		return nil, unreadable(name, fmt.Errorf("it is larger than %v", Bytes(MaxSize)), "is this the right file?")
+		return nil, tooLarge(name)
 	}
-	r := &reader{file: name, at: map[string]place{}, bad: map[string]bool{}}
-	root := r.document(data)
-	if root == nil {
-		return nil, r.finish()
+	return parseFiles([]source{{name, data}})
+}
+
+// parseFiles reads a config from its files, the main one last.
+func parseFiles(files []source) (*Config, error) {
+	r := &reader{at: map[string]place{}, bad: map[string]bool{}, first: map[string]int{}}
+	for _, f := range files {
+		r.files = append(r.files, f.name)
 	}
 	c := defaultConfig()
-	readMapping(r, place{node: root}, wantConfig, configKeys, &c)
-	r.checkTogether(&c)
+	whole := true
+	for _, f := range files {
+		r.file, r.first[f.name] = f.name, len(c.Policies)
+		root := r.document(f.data)
+		if root == nil {
+			whole = false // nothing can be said of what it should have had
+			continue
+		}
+		readMapping(r, place{node: root, file: f.name}, wantConfig, configKeys, &c)
+	}
+	if _, given := r.at["policies"]; whole && !given && len(r.errs) == 0 {
+		r.add(1, 1, "policies", nil, faultf(ErrMissing, "is missing, here and in the drop-ins"), "want "+wantPolicies)
+	}
+	if whole {
+		r.checkTogether(&c)
+	}
 	if err := r.finish(); err != nil {
 		return nil, err
 	}
 	return &c, nil
 }
 
+// inFile returns the name of a field as a reader of its file counts: policies
+// are numbered over all files elsewhere.
+func (r *reader) inFile(file, field string) string {
+	rest, ok := strings.CutPrefix(field, "policies[")
+	if !ok || r.first[file] == 0 {
+		return field
+	}
+	number, rest, _ := strings.Cut(rest, "]")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return field
+	}
+	return fmt.Sprintf("policies[%d]%s", n-r.first[file], rest)
+}
+
 func readPolicies(r *reader, p place, want string, c *Config) {
-	for _, at := range r.list(p, want) {
+	for i, at := range r.list(p, want) {
 		policy := defaultPolicy()
-		r.at[at.field] = at
+		if r.outline == nil {
+			at.field = fmt.Sprintf("%s[%d]", p.field, r.first[at.file]+i)
+			r.at[at.field] = at
+		}
 		readMapping(r, at, "a policy with name and match", policyKeys, &policy)
 		c.Policies = append(c.Policies, policy)
 		if r.full {
@@ -86,6 +124,12 @@ func showMatch(p *Policy) shown {
 }
 
 func readSwappiness(r *reader, p place, want string, v *Policy) {
+	if r.outline != nil {
+		outlineMapping(r.outline.either(want), "", autoKeys)
+		r.outline.either("").integer("", 0, memcg.SwappinessMax-1)
+		r.outline.either("").words([]string{"max", "kernel", "auto"})
+		return
+	}
 	n, ok := open(p.node)
 	if !ok {
 		r.spoil(p.field)
@@ -128,6 +172,11 @@ func showSwappiness(p *Policy) shown {
 }
 
 func readSqueeze(r *reader, p place, want string, v *Policy) {
+	if r.outline != nil {
+		outlineMapping(r.outline.either(want), "", squeezeKeys)
+		r.outline.either("").words([]string{"off"})
+		return
+	}
 	n, ok := open(p.node)
 	if !ok {
 		r.spoil(p.field)

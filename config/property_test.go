@@ -144,7 +144,7 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, file := range append(files, "memagent.yaml", "default.yaml") {
+	for _, file := range append(files, exampleFile, "default.yaml") {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)

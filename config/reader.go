@@ -11,45 +11,60 @@ import (
 // maxErrors bounds what a file that is something else altogether can produce.
 const maxErrors = 500
 
-// reader walks one file and collects its faults.
+// reader walks the files of one config and collects their faults.
 type reader struct {
-	file string
-	errs Errors
-	full bool             // maxErrors reached
-	at   map[string]place // fields that were read
-	bad  map[string]bool  // fields with a fault in or below them
+	file  string // that is being read
+	files []string
+	errs  Errors
+	full  bool             // maxErrors reached
+	at    map[string]place // fields that were read
+	bad   map[string]bool  // fields with a fault in or below them
+	// first is the number, over all files, of the first policy of each file.
+	first   map[string]int
+	outline *outline // what to tell of the schema instead of reading; nil: read
 }
 
-// place is a value in the file and its name in the schema.
+// place is a value in a file and its name in the schema.
 type place struct {
 	field string
 	node  ast.Node
+	file  string
+}
+
+// String returns "file:line:col".
+func (p place) String() string {
+	line, col := nodePlace(p.node)
+	return fmt.Sprintf("%s:%d:%d", p.file, line, col)
 }
 
 func (p place) key(name string, node ast.Node) place {
 	if p.field == "" {
-		return place{name, node}
+		return place{name, node, p.file}
 	}
-	return place{p.field + "." + name, node}
+	return place{p.field + "." + name, node, p.file}
 }
 
 func (p place) index(i int, node ast.Node) place {
-	return place{fmt.Sprintf("%s[%d]", p.field, i), node}
+	return place{fmt.Sprintf("%s[%d]", p.field, i), node, p.file}
 }
 
 func (r *reader) add(line, col int, field string, value any, err *fault, fix string) {
+	r.addIn(r.file, line, col, field, value, err, fix)
+}
+
+func (r *reader) addIn(file string, line, col int, field string, value any, err *fault, fix string) {
 	if len(r.errs) >= maxErrors {
 		r.full = true
 		return
 	}
-	r.errs = append(r.errs, &Error{File: r.file, Line: line, Col: col, Field: field, Value: value, Err: err, Fix: fix})
+	r.errs = append(r.errs, &Error{File: file, Line: line, Col: col, Field: r.inFile(file, field), Value: value, Err: err, Fix: fix})
 }
 
 // fault reports what is wrong with the value at p and marks it and all it is
 // part of, so that no check draws conclusions from it.
 func (r *reader) fault(p place, value any, err *fault, fix string) {
 	line, col := nodePlace(p.node)
-	r.add(line, col, p.field, value, err, fix)
+	r.addIn(p.file, line, col, p.field, value, err, fix)
 	r.spoil(p.field)
 }
 
@@ -72,9 +87,9 @@ func (r *reader) finish() error {
 	if len(r.errs) == 0 {
 		return nil
 	}
-	r.errs.sort()
+	r.errs.sort(r.files)
 	if r.full {
-		r.errs = append(r.errs, &Error{File: r.file, Err: faultf(ErrSyntax, "more than %d errors", maxErrors),
+		r.errs = append(r.errs, &Error{File: r.files[len(r.files)-1], Err: faultf(ErrSyntax, "more than %d errors", maxErrors),
 			Fix: "only these are listed; is this the right file?"})
 	}
 	return r.errs
@@ -146,6 +161,10 @@ func (r *reader) wrongType(p place, n ast.Node, want string) {
 
 // list returns the places of the entries of a list that must not be empty.
 func (r *reader) list(p place, want string) []place {
+	if r.outline != nil {
+		r.outline.list(want)
+		return []place{p}
+	}
 	n, ok := open(p.node)
 	if !ok {
 		r.spoil(p.field)

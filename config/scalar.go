@@ -12,6 +12,10 @@ import (
 // scalar returns the text of a one-line value as it stands in the file,
 // whatever YAML would make of it, and its node.
 func (r *reader) scalar(p place, want string) (text string, n ast.Node, ok bool) {
+	if r.outline != nil {
+		r.outline.text(want)
+		return "", nil, false
+	}
 	n, ok = open(p.node)
 	if !ok {
 		r.spoil(p.field)
@@ -70,13 +74,15 @@ func wordKey[T any, V ~uint8](name, about string, words []string, field func(*T)
 		}
 		return 0, faultf(ErrValue, "%s is not known", quote(text))
 	}
-	return scalarKey(name, orList(words), about, parse, field, func(v V) string { return words[v] })
+	k := scalarKey(name, orList(words), about, parse, field, func(v V) string { return words[v] })
+	k.words = words
+	return k
 }
 
 // boolKey is a key whose value is true or false, unquoted.
 func boolKey[T any](name, about string, field func(*T) *bool) key[T] {
 	return key[T]{
-		name: name, want: "true or false", about: about,
+		name: name, want: "true or false", about: about, truth: true,
 		read: func(r *reader, p place, want string, v *T) {
 			text, n, ok := r.scalar(p, want)
 			if !ok {
@@ -96,6 +102,10 @@ func boolKey[T any](name, about string, field func(*T) *bool) key[T] {
 // integer reads a plain decimal number within bounds. Other ways to write a
 // number (0x3c, 1_000, 060) mean different things to different YAML readers.
 func (r *reader) integer(p place, want string, low, high int) (v int, ok bool) {
+	if r.outline != nil {
+		r.outline.integer(want, low, high)
+		return 0, false
+	}
 	text, n, ok := r.scalar(p, want)
 	if !ok {
 		return 0, false

@@ -22,10 +22,15 @@ const (
 	maxRefused = 64  // uses of refused YAML before the rest is not looked at
 )
 
+// fixYAML is what to do about text that no YAML reader takes: what stands before
+// the place is more often wrong than what stands there.
+const fixYAML = "look here and on the line before for a quote, bracket, colon or indentation that does not fit"
+
 // document returns the root of the only document, or nil where the text could
 // not be read so far. Faults are in r.errs.
 func (r *reader) document(data []byte) ast.Node {
-	if r.checkText(string(data)); len(r.errs) > 0 {
+	before := len(r.errs)
+	if r.checkText(string(data)); len(r.errs) > before {
 		return nil
 	}
 	file, err := r.parseYAML(string(data))
@@ -35,9 +40,9 @@ func (r *reader) document(data []byte) ast.Node {
 			GetMessage() string
 		}
 		if errors.As(err, &at) {
-			r.faultAt(at.GetToken(), "not YAML: "+at.GetMessage(), "")
+			r.faultAt(at.GetToken(), "not YAML: "+at.GetMessage(), fixYAML)
 		} else {
-			r.faultAt(nil, "not YAML: "+err.Error(), "")
+			r.faultAt(nil, "not YAML: "+err.Error(), fixYAML)
 		}
 		return nil
 	}
@@ -49,7 +54,7 @@ func (r *reader) document(data []byte) ast.Node {
 			return doc.Body
 		}
 	}
-	if len(r.errs) == 0 {
+	if len(r.errs) == before {
 		r.add(1, 1, "", nil, faultf(ErrMissing, "the file has no settings in it"),
 			"want at least policies; without a file memagent observes everything")
 	}
@@ -152,10 +157,10 @@ func (r *reader) checkTokens(tokens token.Tokens) bool {
 		}
 		switch {
 		case depth > maxDepth || row > maxDepth:
-			r.faultAt(t, "brackets or lists are nested too deeply", "")
+			r.faultAt(t, "brackets or lists are nested too deeply", "is this the right file?")
 			return false
 		case keys > maxKeys:
-			r.faultAt(t, fmt.Sprintf("more than %d keys in a row", maxKeys), "")
+			r.faultAt(t, fmt.Sprintf("more than %d keys in a row", maxKeys), "is this the right file?")
 			return false
 		case refused > maxRefused:
 			return false

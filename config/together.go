@@ -10,17 +10,17 @@ import (
 // that are sound, so that one fault is not reported as two.
 func (r *reader) checkTogether(c *Config) {
 	r.checkMarks(c)
-	names := map[string]int{}
-	globs := map[string]string{} // pattern to the field that had it first
-	all := ""                    // the field that left nothing to match
+	names := map[string]place{}
+	globs := map[string]place{} // pattern to where it was first
+	var all *place              // where one left nothing to match
 	for i := range c.Policies {
 		p := &c.Policies[i]
 		field := fmt.Sprintf("policies[%d]", i)
 		if at, ok := r.sound(field + ".name"); ok {
 			if first, again := names[p.Name]; again {
-				r.fault(at, p.Name, faultf(ErrDuplicate, "%s is the name of policies[%d] already", p.Name, first), "want another name")
+				r.fault(at, p.Name, faultf(ErrDuplicate, "%s is the name of the policy at %v already", p.Name, first), "want another name")
 			} else {
-				names[p.Name] = i
+				names[p.Name] = at
 			}
 		}
 		r.checkReach(p, field, globs, &all)
@@ -31,28 +31,35 @@ func (r *reader) checkTogether(c *Config) {
 
 // checkReach reports globs that can never match because an earlier one takes
 // all that they could.
-func (r *reader) checkReach(p *Policy, field string, globs map[string]string, all *string) {
+func (r *reader) checkReach(p *Policy, field string, globs map[string]place, all **place) {
 	for j := range p.Match {
 		glob := p.Match[j].Path
-		here := fmt.Sprintf("%s.match[%d].path", field, j)
-		at, ok := r.sound(here)
+		at, ok := r.sound(fmt.Sprintf("%s.match[%d].path", field, j))
 		if !ok {
 			continue
 		}
 		first, again := globs[glob.String()]
 		switch {
 		case again:
-			r.fault(at, glob.String(), faultf(ErrDuplicate, "%s is matched by %s already", glob, first), "keep one")
-		case *all != "":
-			r.fault(at, glob.String(), faultf(ErrConflict, "%s is never reached: %s matches every cgroup before", glob, *all),
-				"move the policy with '/**' to the end")
+			r.fault(at, glob.String(), faultf(ErrDuplicate, "%s is matched at %v already", glob, first), "keep one")
+		case *all != nil:
+			r.fault(at, glob.String(), faultf(ErrConflict, "%s is never reached: the '/**' at %v matches every cgroup before", glob, *all),
+				r.toTheEnd())
 		default:
-			globs[glob.String()] = here
+			globs[glob.String()] = at
 		}
-		if glob.MatchesAll() && *all == "" {
-			*all = here
+		if glob.MatchesAll() && *all == nil {
+			*all = &at
 		}
 	}
+}
+
+func (r *reader) toTheEnd() string {
+	const fix = "move the policy with '/**' to the end"
+	if len(r.files) > 1 {
+		return fix + " of the main file, which counts last"
+	}
+	return fix
 }
 
 // checkBudgets reports swap budgets that contradict the host's or the
