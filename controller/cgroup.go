@@ -38,6 +38,7 @@ type cgroup struct {
 	closely bool      // a whole sample is wanted then
 	fill    filling
 	hold    workingset.Hold // what to keep to between two samples
+	react   time.Duration   // what headroom requests took of late
 	ran     bool            // a headroom request came back since the last look
 	race    race
 	verdict string // of the last
@@ -76,6 +77,9 @@ func (c *cgroup) failed(now time.Time, interval time.Duration) {
 func (c *cgroup) finished(o memcg.Outcome, pageSize uint64) {
 	c.done = &o
 	c.sides.took(&o)
+	if o.Writes > 0 {
+		c.react += (o.Took - c.react) / reactOver
+	}
 	if shrunk, ok := o.Shrunk.Get(); ok {
 		c.fill.taken += float64(shrunk)
 	}

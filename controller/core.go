@@ -296,7 +296,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	own := cg.own
 	_, busy := c.inFlight[cg.id]
 	own.Known = own.Known && !busy
-	in := workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own, ClassicLRU: host.ClassicLRU()}
+	in := workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own, ClassicLRU: host.ClassicLRU(), React: cg.react}
 	in.Gens = c.ages(ob)
 	cg.see(ob.Ages)
 	d := workingset.Decide(&cg.state, in, cg.law)

@@ -7,9 +7,10 @@ const (
 	// cgroup allocates: an eighth is as much as may stay unused for the sake of
 	// peace.
 	headroomMost = 1.0 / 8
-	// headroomReach is the time in which a cgroup must not fill its headroom:
-	// the pause between two glances at memory.current, one write of some 50 ms
-	// that is under way already, and as much again for a busy CPU.
+	// headroomReach is the least time in which a cgroup must not fill its
+	// headroom: the pause between two glances at memory.current, one write of
+	// some 50 ms that is under way already, and as much again for a busy CPU.
+	// Where requests take longer than that it is twice as long as they take.
 	headroomReach = 0.1 // seconds
 	// headroomMissed bounds headroom while anon thrashes, as a part of what is
 	// out and comes back: what is kept free is missed too, so that the refaults
@@ -62,7 +63,7 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 		return Hold{}, false
 	}
 	asked := v.policy.Headroom.asked(limit)
-	filling := d.Signals.FillRate.or(0) * headroomReach
+	filling := d.Signals.FillRate.or(0) * max(headroomReach, 2*v.in.React.Seconds())
 	want := v.policy.Headroom.want(limit, filling)
 	switch {
 	case d.Verdict == FileThrash:
