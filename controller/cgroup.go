@@ -57,6 +57,13 @@ type cgroup struct {
 	placing  *placing // nil until its policy first leaves nodes to the lottery
 	steering steering
 
+	loan     loan
+	loanCost float64     // share of time that refaults cost, at the last sample
+	heldFile uint64      // bytes of a loan that are page cache, and on which nodes
+	heldOn   []shortNode // reused
+	current  uint64      // bytes, at the last sample
+	guard    guard
+
 	knobs map[memcg.Knob]*knob
 	set   []telemetry.Setting // came back, not yet in a record
 
@@ -76,6 +83,7 @@ func (c *cgroup) failed(now time.Time, interval time.Duration) {
 
 func (c *cgroup) finished(o memcg.Outcome, pageSize uint64) {
 	c.done = &o
+	c.recalled(&o)
 	c.sides.took(&o)
 	if o.Writes > 0 {
 		c.react += (o.Took - c.react) / reactOver

@@ -13,6 +13,7 @@ import (
 	"github.com/memagent/memagent/config"
 	"github.com/memagent/memagent/journal"
 	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/numapolicy"
 	"github.com/memagent/memagent/telemetry"
 	"github.com/memagent/memagent/workingset"
 )
@@ -88,6 +89,11 @@ type Core struct {
 	settings []Request
 	noKnobs  string // why no knob is written at all, "" if they are
 
+	borrowers []*cgroup // those with a loan
+	till      till
+	lottery   numapolicy.Lottery[*cgroup]
+	draws     source
+
 	// swappiness tells whether this kernel's memory.reclaim takes one; only a
 	// request can find out (case c30).
 	swappiness support
@@ -124,6 +130,7 @@ func NewCore(cfg *config.Config, mode telemetry.Mode, self string, notify Notifi
 		inFlight: make(map[memcg.ID]uint64),
 		setting:  make(map[memcg.ID]bool),
 		noKnobs:  noJournal,
+		draws:    source{uint64(now.UnixNano())},
 		swap:     newBudget(uint64(cfg.Host.Swap.WriteBudget), now),
 	}
 }
@@ -214,6 +221,10 @@ func (c *Core) modeOf(cg *cgroup) telemetry.Mode {
 }
 
 func (c *Core) forget(id memcg.ID) {
+	if cg := c.cgroups[id]; cg != nil && cg.loan.lent() > 0 {
+		cg.loan.end()
+		c.countBorrower(cg)
+	}
 	delete(c.cgroups, id)
 	for _, kind := range noticeKinds {
 		c.notify.Forget(kind + " " + id.Path)
@@ -222,7 +233,7 @@ func (c *Core) forget(id memcg.ID) {
 
 // noticeKinds are the kinds of notice about one cgroup; the key is the kind
 // and the path.
-var noticeKinds = []string{"sample", "reclaim", "swappiness", "owner", string(memcg.KnobHigh), string(memcg.KnobSwapMax), string(memcg.KnobMems)}
+var noticeKinds = []string{"sample", "reclaim", "swappiness", "owner", string(memcg.KnobHigh), string(memcg.KnobSwapMax), string(memcg.KnobMems), "lend", "throttled"}
 
 // Due reports whether a watched cgroup should be sampled in a tick at now: not
 // when its last samples failed and it is left alone for a while. Ticks come a
@@ -250,6 +261,7 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 			c.settle(now, host, d.Outcome)
 		}
 	}
+	c.recallShort(host)
 	for ob := range obs {
 		if ob.Current.Known() {
 			if r, ok := c.glance(now, host, ob); ok {
@@ -297,7 +309,8 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	_, busy := c.inFlight[cg.id]
 	own.Known = own.Known && !busy
 	in := workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own, ClassicLRU: host.ClassicLRU(), React: cg.react}
-	in.Gens = c.ages(ob)
+	cg.guard.see(s, c.setting[cg.id])
+	in.Gens, in.GuardHeld = c.ages(ob), cg.guard.held
 	cg.see(ob.Ages)
 	d := workingset.Decide(&cg.state, in, cg.law)
 	cg.own = workingset.Own{Known: !busy}
@@ -313,6 +326,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	cg.verdict, cg.hold, cg.moves = r.Verdict, d.Hold, d.Intent.Kind == workingset.KindMoveAnon
 	cg.file, _ = r.File.Get()
 	if current, ok := s.Current.Get(); ok {
+		cg.current = current
 		rate, _ := d.Signals.FillRate.Get()
 		cg.fill.see(now, float64(current), rate)
 		cg.sawAfter(now, current)
@@ -325,6 +339,9 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 		r.Held = "it fills faster than it can be reclaimed, and all comes back: its limit is left to the kernel for now"
 	}
 	c.steer(now, host, cg, ob, &d, &r)
+	c.considerLoan(now, host, cg, s, &d, &r)
+	r.GuardHeld = c.considerGuard(now, host, cg, s, &d)
+	r.Guarded = cg.guard.held
 	c.place(now, host, cg, s, &d, &r)
 	c.clamp(host, cg, &r)
 	if in.Gens != nil {

@@ -147,6 +147,12 @@ func (c *Core) wasSet(now time.Time, d Result) {
 		}
 		c.notify.Warn(key, err, "no limit is changed without a journal of it; it is tried again now and then")
 	}
+	switch s.Knob {
+	case memcg.KnobHigh:
+		c.lentOut(cg, d)
+	case memcg.KnobSwapMax:
+		cg.guard.wrote(d)
+	}
 }
 
 // ownerMoved takes in that somebody else writes the knob too.

@@ -29,6 +29,7 @@ func lawPolicy(cfg *config.Config, p *config.Policy) workingset.Policy {
 			Fraction: float64(p.Headroom.Share),
 			Bytes:    uint64(p.Headroom.Bytes),
 		},
+		SwapGuard:    p.SwapGuard,
 		SwapKeepFree: float64(cfg.Host.Swap.KeepFree),
 	}
 }

@@ -197,9 +197,16 @@ func (c *Core) wake(cg *cgroup, at time.Time, closely bool) {
 // aging, or the next one of a cgroup that fills up while it is kept below its
 // limit.
 func (c *Core) CameBack(r Result, now time.Time) {
-	cg, ok := c.cgroups[r.Reclaim.Cgroup]
+	id := r.Reclaim.Cgroup
+	if r.Setting.Knob != "" {
+		id = r.Setting.Cgroup
+	}
+	cg, ok := c.cgroups[id]
 	switch {
 	case !ok:
+	case cg.loan.back != keeps:
+		c.nextStep(cg, now)
+	case r.Setting.Knob != "":
 	case r.Age && cg.agings > 0:
 		c.wake(cg, now, true)
 	case c.keepsBelow(cg) && cg.hold.Above > 0 && cg.fill.rate > 0:

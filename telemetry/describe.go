@@ -69,6 +69,13 @@ func (r *Record) Describe() string {
 		b.WriteString("; the request before ")
 		b.WriteString(DescribeOutcome(r.Done))
 	}
+	r.Lending.describe(&b)
+	if r.Guarded {
+		b.WriteString("; memory.swap.max is held against a stream")
+	}
+	if r.GuardHeld != "" {
+		fmt.Fprintf(&b, "; the swap guard waits: %s", r.GuardHeld)
+	}
 	for i := range r.Settings {
 		r.Settings[i].describe(&b)
 	}

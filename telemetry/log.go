@@ -70,6 +70,12 @@ func (l DecisionLog) Record(r *Record) {
 	if r.Done != nil {
 		e.Object("outcome", outcome{r.Done})
 	}
+	if r.Lending.On {
+		e.Object("lending", &r.Lending)
+	}
+	if r.Guarded || r.GuardHeld != "" {
+		e.Bool("guarded", r.Guarded).Str("guard_held", r.GuardHeld)
+	}
 	if len(r.Settings) > 0 {
 		e.Array("settings", settings(r.Settings))
 	}

@@ -78,6 +78,13 @@ type Record struct {
 	Done *memcg.Outcome
 	// Settings are the knobs whose writing finished since the previous record.
 	Settings []Setting
+
+	Lending Lending
+	// Guarded tells that memory.swap.max is held at what was in swap, so that a
+	// stream pushes no anon out; GuardHeld why it is not where it should be, or
+	// not let go where it should.
+	Guarded   bool
+	GuardHeld string
 }
 
 // NodeUse is what a cgroup has on one node, in bytes.

@@ -123,9 +123,15 @@ type Signals struct {
 	HighRises   bool   // memory.events high rose since the last sample
 	MaxRises    bool   // memory.events max rose since the last sample
 
-	// Short is what is out and comes back, on both sides, in reach or not: how
-	// much more memory would have kept it. It is the figure to lend by.
+	// Short is what is out and comes back, on both sides, in reach or not, at
+	// most four times what is resident of a side.
 	Short Figure
+	// Missed is the same without that bound, and by what the last sample alone
+	// says where that is more: how much higher a limit would have kept it. It is
+	// the figure to lend by.
+	Missed Figure
+	// RefaultRate is refaults of both sides since the last sample.
+	RefaultRate Figure
 	// Swappiness is the effective value of an auto policy before clamping.
 	Swappiness Figure
 }

@@ -95,6 +95,7 @@ func (m *memory) begin(evicted, refaulted, resident float64) {
 	if m.out > resident {
 		m.out, m.inherited = resident, inheritedLife
 	}
+	m.gone = m.out
 }
 
 const (
@@ -127,7 +128,30 @@ func (m *memory) advance(d *deltas, t int, returning, most float64) {
 	fade := math.Exp(-k * d.seconds)
 	gain := (d.evict[t] - d.refault[t]) / d.seconds
 	m.out = min(max(0, m.out*fade+gain*(1-fade)/k), most)
+	m.gone = max(0, m.gone*fade+gain*(1-fade)/k)
+	m.backNow = backNow(d.evict[t], d.refault[t])
 	m.inherited = max(0, m.inherited-time.Duration(d.seconds*float64(time.Second)))
+}
+
+// backNow is refaults over evictions within one sample, at most 1. Fewer than
+// priceSamples refaults are chance.
+func backNow(evicted, refaulted float64) float64 {
+	if refaulted < priceSamples {
+		return 0
+	}
+	return min(1, refaulted/max(evicted, 1))
+}
+
+// missed is how many pages more of a type would have spared what comes back:
+// what has left, as far as it returns. The smoothed part is too small in the
+// first seconds in which a set comes round, a single sample's too small while
+// the multi-gen LRU counts no refaults; the larger counts.
+func (m *memory) missed(f *flows, t int) float64 {
+	back := max(f.returning(t), m.backNow)
+	if m.turned {
+		back = 1
+	}
+	return m.gone * back
 }
 
 // distance returns D in bytes. It is unknown while nothing has come back, and

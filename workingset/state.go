@@ -29,6 +29,12 @@ type State struct {
 // memory is what is remembered of one page type.
 type memory struct {
 	out float64 // pages that left and have not come back; finite, >= 0
+	// gone is out without its cap: what a higher limit would have to hold, be it
+	// a hundred times what is there now.
+	gone float64
+	// backNow is the part of what the last sample evicted that came back in it,
+	// 0 where too little did to tell.
+	backNow float64
 	// inherited is how long what was out before the first sample, and was too
 	// much to be believed, still makes the distance unknown.
 	inherited time.Duration
@@ -109,7 +115,7 @@ func (f *flows) returning(t int) float64 {
 func (st *State) sound() bool {
 	sum := st.flows.seconds + st.flows.clock + st.flows.alloc + st.flows.anonGrowth + st.flows.kernelAnon + st.episode.sum() + st.squeeze.seconds + st.squeeze.stall + st.squeeze.cost + st.span
 	for t := range types {
-		sum += st.flows.evict[t] + st.flows.refault[t] + st.flows.cost[t] + st.sides[t].out + st.sides[t].measured + st.sides[t].spanCost
+		sum += st.flows.evict[t] + st.flows.refault[t] + st.flows.cost[t] + st.sides[t].out + st.sides[t].gone + st.sides[t].measured + st.sides[t].spanCost
 	}
 	return !math.IsNaN(sum) && !math.IsInf(sum, 0)
 }

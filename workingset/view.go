@@ -143,6 +143,7 @@ func newborn(now *counters) (c counters) {
 func (st *State) boundAnon(v *view) {
 	if used, ok := v.sample.SwapCurrent.Get(); ok {
 		st.sides[anon].out = min(st.sides[anon].out, float64(used)/v.page)
+		st.sides[anon].gone = min(st.sides[anon].gone, float64(used)/v.page)
 	}
 }
 
@@ -196,11 +197,13 @@ func (st *State) fill(s *Signals, v *view) {
 	st.fillSide(&s.File, file, &v.lists, v.swap, v.page)
 	s.Anon.Price = FigureOf(st.sides[anon].price(anon, v.class))
 	s.File.Price = FigureOf(st.sides[file].price(file, v.class))
-	short := 0.0
+	short, missed := 0.0, 0.0
 	for t := range types {
 		short += st.sides[t].out * f.returning(t) * v.page
+		missed += st.sides[t].missed(f, t) * v.page
 	}
-	s.Short = FigureOf(short)
+	s.Short, s.Missed = FigureOf(short), FigureOf(missed)
+	s.RefaultRate = perSecond(d.refault[anon] + d.refault[file])
 	s.HighRises, s.MaxRises = d.highRises, d.maxRises
 	if limit, ok := v.sample.High.Min(v.sample.Max).Bytes(); ok {
 		s.Limit = FigureOf(float64(limit))

@@ -1,0 +1,423 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/memagent/memagent/workingset"
+)
+
+// Lending raises memory.high above what its operator has set, the base, while a
+// cgroup reads again and again what it lost for want of it and the host has
+// memory that nobody needs; and takes that back before anybody else does need
+// it. This file decides for one cgroup, from values alone.
+//
+// How much is lent is what has left and comes back (workingset.Signals.Missed),
+// with a little more, since a loop that lacks its last page thrashes as a whole.
+// It is taken back in steps: memory.high goes to just above what is in use, so
+// that nothing grows; what is above the base is reclaimed; memory.high follows.
+// The workload never meets a limit at speed, and the write of a lower limit finds
+// nothing to reclaim.
+
+const (
+	// lendMargin is what is lent beyond what is missed: an eighth, for what is
+	// lost while the write is on its way, for page tables and slab that come
+	// with pages, and because what is out is an estimate.
+	lendMargin = 1.0 / 8
+	// lendProbe is what is lent, of memory.current, where most of what is evicted
+	// comes back and what is out is not known: an agent that has just started.
+	// At a quarter a tick, eight ticks make six times as much.
+	lendProbe = 1.0 / 4
+	// lendCost is the share of time that refaults must cost for memory to be
+	// lent: half of what is called thrash, since it costs nobody anything.
+	lendCost = 0.005
+	// lendAt is how near to memory.high a cgroup must be, as part of it: charges
+	// come in batches and reclaim in chunks. The verdicts use 3 % too.
+	lendAt = 0.97
+	// lendLeast is the least that is lent or taken at once, 1 MiB: less is not
+	// worth a write of the journal.
+	lendLeast = 1 << 20
+	// lendAbove is how far above memory.current a lowered memory.high stays, of
+	// memory.current: so that the write finds nothing to reclaim.
+	lendAbove = 1.0 / 64
+	// lendBelow is how far below the base memory.current is taken before
+	// memory.high goes back to it, of the base.
+	lendBelow = 1.0 / 32
+
+	// lendSettle is how long a cgroup that has used up all it can have is watched
+	// before the loan is judged, and lendEffect the fall of its refaults that
+	// must have come of it; with less it is taken back.
+	lendSettle = 10 * time.Second
+	lendEffect = 0.10
+	// lendCool is how long nothing is lent after a loan without effect; it
+	// doubles with each, up to lendCoolMost.
+	lendCool     = time.Minute
+	lendCoolMost = 30 * time.Minute
+
+	// lendUnused is how long part of a loan must have been left unused before
+	// memory.high is lowered over it.
+	lendUnused = time.Minute
+	// lendIdle is how long a borrower must have been idle before it is asked
+	// whether it still needs what it has: lendIdleShare of it is taken every
+	// lendIdlePause, until something is missed. Each time that is so, the next
+	// asking waits twice as long, up to lendIdleMost.
+	lendIdle      = 2 * time.Minute
+	lendIdleMost  = 2 * time.Hour
+	lendIdleShare = 1.0 / 8
+	lendIdlePause = 10 * time.Second
+	// lendIdleCost is the share of time that refaults may cost meanwhile.
+	lendIdleCost = 0.001
+
+	// lendRescue is how much a limit of ours that throttles is raised, of
+	// memory.current, and lendRescued how long taking back rests then.
+	lendRescue  = 1.0 / 8
+	lendRescued = 5 * time.Second
+	// lendStuck is how many requests in a row may free next to nothing before
+	// the rest of a loan counts as memory that does not come back for now.
+	lendStuck = 3
+)
+
+// giveBack is why a loan is being taken back.
+type giveBack uint8
+
+const (
+	keeps      giveBack = iota
+	backShort           // the host or a node is short
+	backIdle            // the borrower does not use it
+	backFutile          // it changed nothing
+)
+
+var giveBackNames = [...]string{"", "recall-short", "recall-idle", "recall-futile"}
+
+// loan is what one cgroup has been lent. Its zero value is none.
+//
+// Invariants: high is 0 or above base; it is never set below base, nor below
+// memory.current, nor above the ceiling.
+type loan struct {
+	base uint64 // the operator's memory.high, bytes; 0 where there is no limit
+	high uint64 // ours, bytes; 0 while memory.high is the base
+	// asked is the last value of ours that was asked for, in bytes.
+	asked uint64
+
+	before float64 // refaults a second when it was lent
+	full   time.Time
+	spent  float64 // refaults since full
+	judged bool
+
+	unused time.Time // since when part of it has been left
+	peak   uint64    // the highest memory.current since then
+	idle   time.Time // since when the borrower has been idle
+	wait   time.Duration
+
+	back     giveBack
+	rest     time.Time // no step of taking back before
+	stuck    int
+	lastSeen uint64 // memory.current at the last step
+	cost     recallCost
+
+	cool  time.Duration
+	until time.Time // nothing is lent before
+}
+
+// recallCost is what taking back has cost so far.
+type recallCost struct {
+	bytes, swapped uint64
+	took           time.Duration
+}
+
+// lendSight is what is known of a cgroup at a sample.
+type lendSight struct {
+	now                time.Time
+	seconds            float64 // since the last sample
+	current, high, max uint64  // bytes; unlimited where there is no limit
+	floor              uint64  // bytes
+	ceiling            uint64  // bytes, unlimited where none is set
+	pool               uint64  // bytes that the host could lend it
+	keptBelow          uint64  // where headroom begins, 0 where none is kept
+	page               uint64
+	pending            bool // a write to memory.high has not come back
+
+	verdict     workingset.Verdict
+	highRises   bool
+	missed      float64 // bytes
+	refaults    float64 // a second
+	cost        float64 // share of time, the larger of now and smoothed
+	comesBack   bool    // most of what is evicted does
+	idleVerdict bool
+}
+
+const unlimited = 1<<63 - 1
+
+// lendMove is what follows.
+type lendMove struct {
+	rule    string // in kebab-case, "" where nothing follows
+	high    uint64 // memory.high to set, 0 for none
+	restore bool   // to the base
+	reclaim uint64 // bytes
+	held    string // why no more is lent, "" where nothing is asked for
+}
+
+// lent is what is lent, in bytes.
+func (l *loan) lent() uint64 {
+	if l.high <= l.base {
+		return 0
+	}
+	return l.high - l.base
+}
+
+// used is the part of a loan that is in use, at a memory.current.
+func (l *loan) used(current uint64) uint64 {
+	if current <= l.base {
+		return 0
+	}
+	return min(current-l.base, l.lent())
+}
+
+// decide takes in a sample and says what follows.
+func (l *loan) decide(v *lendSight) lendMove {
+	if !v.pending && v.high == l.asked && l.asked > l.base {
+		l.high = l.asked // whatever became of the write, it holds
+	}
+	if !v.pending && v.high != l.high {
+		// Somebody else's value, or the operator's own after it was put back.
+		// What was known of the old one is void.
+		l.end()
+		if l.base = v.high; v.high >= unlimited {
+			l.base = 0
+		}
+	}
+	l.note(v)
+	switch {
+	case v.pending:
+		return lendMove{}
+	case v.high >= unlimited:
+		return lendMove{held: "memory.high is max: there is no limit to lend above"}
+	case v.verdict == workingset.Throttled:
+		return l.rescue(v)
+	case l.back != keeps:
+		return l.takeBack(v)
+	}
+	if m := l.lend(v); m.rule != "" || m.held != "" {
+		return m
+	}
+	return l.trim(v)
+}
+
+// end forgets a loan that is over.
+func (l *loan) end() {
+	*l = loan{base: l.base, cool: l.cool, until: l.until, wait: l.wait}
+}
+
+// note carries what is watched of a borrower over a sample.
+func (l *loan) note(v *lendSight) {
+	if l.lent() == 0 {
+		return
+	}
+	if !v.idleVerdict {
+		l.idle = time.Time{}
+	} else if l.idle.IsZero() {
+		l.idle = v.now
+	}
+	if left := l.high - min(v.current, l.high); left < max(l.lent()/16, lendLeast) {
+		l.unused = time.Time{}
+	} else if l.unused.IsZero() {
+		l.unused, l.peak = v.now, v.current
+	}
+	l.peak = max(l.peak, v.current)
+	if l.atHigh(v) {
+		l.spent += v.refaults * v.seconds
+	} else {
+		l.full = time.Time{}
+	}
+}
+
+// atHigh reports whether memory.high is what binds.
+func (l *loan) atHigh(v *lendSight) bool {
+	if v.max <= v.high {
+		return false
+	}
+	at := lendAt * float64(v.high)
+	if v.keptBelow > 0 {
+		at = min(at, lendAt*float64(v.keptBelow))
+	}
+	if v.highRises { // bursts; but not the last events of a limit just raised
+		at -= (1 - lendAt) * float64(v.high)
+	}
+	return float64(v.current) >= at
+}
+
+// lend lends what is missed, as far as it goes.
+func (l *loan) lend(v *lendSight) lendMove {
+	need := v.missed * (1 + lendMargin)
+	if v.comesBack {
+		need = max(need, lendProbe*float64(v.current))
+	}
+	if v.cost < lendCost || need < lendLeast {
+		return lendMove{}
+	}
+	if !l.atHigh(v) {
+		if v.max <= v.high && float64(v.current) >= lendAt*float64(v.max) {
+			return lendMove{held: heldByMax}
+		}
+		return lendMove{}
+	}
+	if v.now.Before(l.until) {
+		return lendMove{held: "the last loan changed nothing"}
+	}
+	room := min(v.ceiling, v.max)
+	room -= min(room, v.high)
+	most := min(room, v.pool)
+	switch {
+	case most < lendLeast:
+		return l.judge(v, heldBecause(room, v.pool))
+	case v.verdict == workingset.Streaming && need > float64(most) && v.missed > float64(most):
+		return l.judge(v, "what it reads in turn would not fit: "+heldBecause(room, v.pool))
+	}
+	grant := min(uint64(min(need, unlimited/2)), most)
+	if l.lent() == 0 {
+		l.before = v.refaults
+	}
+	l.full, l.spent, l.judged = time.Time{}, 0, false
+	return lendMove{rule: "lend", high: down(v.high+grant, v.page)}
+}
+
+const heldByMax = "memory.max binds, which is not lent above"
+
+func heldBecause(room, pool uint64) string {
+	if room < pool {
+		return "the ceiling is reached"
+	}
+	return "the host has no more than its reserve"
+}
+
+// judge watches a loan that cannot grow: one that changed nothing is taken back.
+func (l *loan) judge(v *lendSight, held string) lendMove {
+	if l.lent() == 0 || l.judged {
+		return lendMove{held: held}
+	}
+	if l.full.IsZero() {
+		l.full, l.spent = v.now, 0
+		return lendMove{held: held}
+	}
+	seconds := v.now.Sub(l.full).Seconds()
+	if seconds < lendSettle.Seconds() {
+		return lendMove{held: held}
+	}
+	if l.spent/seconds < (1-lendEffect)*l.before {
+		l.judged, l.cool = true, 0
+		return lendMove{held: held}
+	}
+	l.cool = min(max(lendCool, 2*l.cool), lendCoolMost)
+	l.until = v.now.Add(l.cool)
+	l.recall(backFutile)
+	return l.takeBack(v)
+}
+
+// recall begins to take a loan back.
+func (l *loan) recall(why giveBack) {
+	if l.back == keeps {
+		l.cost = recallCost{}
+	}
+	l.back, l.stuck, l.lastSeen, l.rest = why, 0, 0, time.Time{}
+}
+
+// takeBack is one step of taking a loan back.
+func (l *loan) takeBack(v *lendSight) lendMove {
+	rule := giveBackNames[l.back]
+	switch {
+	case l.lent() == 0:
+		l.back = keeps
+		return lendMove{}
+	case v.current <= l.base:
+		return lendMove{rule: rule, restore: true}
+	case l.back == backIdle && v.cost >= lendIdleCost:
+		l.back, l.idle = keeps, time.Time{}
+		l.wait = min(max(2*lendIdle, 2*l.wait), lendIdleMost)
+		return lendMove{held: "what was taken back is missed"}
+	}
+	m := lendMove{rule: rule}
+	if high := l.lowered(v); high < l.high {
+		m.high = high
+		return m
+	}
+	if v.now.Before(l.rest) {
+		return lendMove{}
+	}
+	m.reclaim = v.current - l.base + uint64(lendBelow*float64(l.base))
+	if l.back == backIdle {
+		m.reclaim = min(m.reclaim, max(uint64(lendIdleShare*float64(l.lent())), lendLeast))
+		l.rest = v.now.Add(lendIdlePause)
+	}
+	m.reclaim = min(m.reclaim, v.current-min(v.current, v.floor))
+	if l.lastSeen != 0 && v.current+lendLeast > l.lastSeen {
+		l.stuck++
+	} else {
+		l.stuck = 0
+	}
+	l.lastSeen = v.current
+	return m
+}
+
+// lowered is memory.high as low as it may go now: just above what is in use, and
+// not below the base. It stays where it is when that is next to nothing lower.
+func (l *loan) lowered(v *lendSight) uint64 {
+	above := v.current + max(uint64(lendAbove*float64(v.current)), lendLeast)
+	high := max(down(above, v.page), l.base)
+	if high+lendLeast > l.high {
+		return l.high
+	}
+	return high
+}
+
+// rescue raises a limit of ours that tasks are stopped at, before all else.
+func (l *loan) rescue(v *lendSight) lendMove {
+	if l.lent() == 0 {
+		return lendMove{held: "tasks are stopped at a memory.high that is not ours"}
+	}
+	l.rest = v.now.Add(lendRescued)
+	high := min(max(l.high, v.current)+max(uint64(lendRescue*float64(v.current)), lendLeast), v.ceiling)
+	if high = down(high, v.page); high <= l.high {
+		return lendMove{held: "the ceiling is reached"}
+	}
+	return lendMove{rule: "rescue", high: high}
+}
+
+// trim takes back what a borrower has no use for.
+func (l *loan) trim(v *lendSight) lendMove {
+	if l.lent() == 0 {
+		return lendMove{}
+	}
+	if !l.idle.IsZero() && v.now.Sub(l.idle) >= max(lendIdle, l.wait) {
+		l.recall(backIdle)
+		return l.takeBack(v)
+	}
+	if l.unused.IsZero() || v.now.Sub(l.unused) < lendUnused {
+		return lendMove{}
+	}
+	peak := *v
+	peak.current = l.peak
+	l.unused = time.Time{}
+	switch high := l.lowered(&peak); {
+	case high == l.base:
+		return lendMove{rule: "trim", restore: true}
+	case high < l.high:
+		return lendMove{rule: "trim", high: high}
+	}
+	return lendMove{}
+}
+
+// wrote takes in that memory.high is ours now, or the base again.
+func (l *loan) wrote(high uint64) {
+	if high <= l.base {
+		l.end()
+		return
+	}
+	l.high = high
+}
+
+// down rounds down to whole pages.
+func down(n, page uint64) uint64 {
+	if page == 0 {
+		return n
+	}
+	return n - n%page
+}
