@@ -51,7 +51,7 @@ var bans = []struct {
 	{"os/exec", []string{"lab", "cmd/memlab"}, "the agent starts no other program; a shell between it and the kernel loses the errno"},
 	{"golang.org/x/sys/unix", []string{"cgroupfs", "lab", "telemetry", "config", "journal", "cmd/memagent"}, "system calls live at the edges, pure rooms have none"},
 	{"math/rand", []string{"lab"}, "randomness is passed in, with a seed"},
-	{"math/rand/v2", []string{"lab", "sim"}, "randomness is passed in, with a seed"},
+	{"math/rand/v2", []string{"lab", "sim", "cmd/memagent"}, "randomness is passed in, with a seed"},
 	{"unsafe", []string{"cgroupfs", "lab"}, "only where the kernel's structures are read"},
 }
 

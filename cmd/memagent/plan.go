@@ -67,8 +67,25 @@ func limits(p *config.Policy, state map[string]cgroupfs.CapState) (cannot, diffe
 	if !p.Squeeze.Off && missing(cgroupfs.CapRefaultSplit) {
 		differs = append(differs, "anon and file refaults cannot be told apart on this kernel")
 	}
+	cannot, differs = nodeLimits(&p.Numa, missing, cannot, differs)
 	if missing(cgroupfs.CapSwap) {
 		differs = append(differs, "the host has no swap: only file pages can be reclaimed")
+	}
+	return cannot, differs
+}
+
+// nodeLimits says the same of what a policy wants about nodes.
+func nodeLimits(n *config.Numa, missing func(string) bool, cannot, differs []string) ([]string, []string) {
+	switch {
+	case n.String() == "": // it wants nothing
+		return cannot, differs
+	case missing(cgroupfs.CapNUMA):
+		return cannot, append(differs, "numa does nothing: this host has one node with memory")
+	case n.Reclaim == config.NumaReclaimLottery && missing(cgroupfs.CapReclaimNodes):
+		cannot = append(cannot, "memory is taken from every node in proportion, and nothing is done for nodes that are short: it cannot be taken from one node alone here, see "+cgroupfs.CapReclaimNodes)
+	}
+	if n.Mems != config.NumaMemsKeep && missing(cgroupfs.CapCpuset) {
+		cannot = append(cannot, "cpuset.mems is never written: the cpuset controller is not enabled, see "+cgroupfs.CapCpuset)
 	}
 	return cannot, differs
 }

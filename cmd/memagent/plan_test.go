@@ -14,6 +14,7 @@ func TestLimits(t *testing.T) {
 		names := []string{
 			cgroupfs.CapReclaim, cgroupfs.CapReclaimSwappiness, cgroupfs.CapReclaimSwappinessMax,
 			cgroupfs.CapPressure, cgroupfs.CapRefaultSplit, cgroupfs.CapSwap,
+			cgroupfs.CapNUMA, cgroupfs.CapReclaimNodes, cgroupfs.CapCpuset,
 		}
 		var list []cgroupfs.CapResult
 		for _, name := range names {
@@ -42,6 +43,10 @@ func TestLimits(t *testing.T) {
 		"a squeeze needs pressure":               {"squeeze: {}", []string{cgroupfs.CapPressure}, "without PSI", ""},
 		"no squeeze needs no pressure":           {"squeeze: off", []string{cgroupfs.CapPressure}, "", ""},
 		"no memory.reclaim, nothing at all":      {"squeeze: {}", []string{cgroupfs.CapReclaim}, "no memory.reclaim", ""},
+		"a lottery needs a way to one node":      {"numa: {reclaim: lottery}", []string{cgroupfs.CapReclaimNodes}, "one node alone", ""},
+		"no lottery, no need of it":              {"squeeze: {}", []string{cgroupfs.CapReclaimNodes, cgroupfs.CapNUMA}, "", ""},
+		"one node is nothing to choose from":     {"numa: {reclaim: lottery, mems: spread}", []string{cgroupfs.CapNUMA, cgroupfs.CapReclaimNodes}, "", "numa does nothing"},
+		"steering needs cpuset":                  {"numa: {mems: compact}", []string{cgroupfs.CapCpuset}, "cpuset.mems is never written", ""},
 		"no swap is worth a note":                {"squeeze: {}", []string{cgroupfs.CapSwap}, "", "no swap"},
 	} {
 		cfg, err := config.Parse("test.yaml", []byte("mode: enforce\npolicies:\n  - name: p\n    match: [{path: /a}]\n    "+c.policy+"\n"))

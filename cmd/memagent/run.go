@@ -78,6 +78,7 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		decisions = &telemetry.Terminal{W: e.out}
 	}
 	started := time.Now()
+	draws, seed := newDraws()
 	loop := controller.Loop{
 		Core:     controller.NewCore(cfg, mode, self, notices, started),
 		Host:     fs,
@@ -85,7 +86,8 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		Sink:     telemetry.Sinks{summary, decisions},
 		Notify:   notices,
 	}
-	f.announce(logger, fs, cfg, mode)
+	loop.Core.DrawFrom(draws)
+	f.announce(logger, fs, cfg, mode, seed)
 	if f.duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.duration)
@@ -130,13 +132,13 @@ func (f *runFlags) mode(cfg *config.Config) telemetry.Mode {
 	return telemetry.Observe
 }
 
-func (f *runFlags) announce(l zerolog.Logger, fs *cgroupfs.FS, cfg *config.Config, mode telemetry.Mode) {
+func (f *runFlags) announce(l zerolog.Logger, fs *cgroupfs.FS, cfg *config.Config, mode telemetry.Mode, seed string) {
 	name := f.config
 	if name == "" {
 		name = "built-in: observe everything"
 	}
 	l.Info().Str("version", version).Str("config", name).Str("mode", string(mode)).
-		Str("host", fs.Layout().Describe()).Dur("interval_ms", cfg.Interval).Int("policies", len(cfg.Policies)).
+		Str("host", fs.Layout().Describe()).Dur("interval_ms", cfg.Interval).Int("policies", len(cfg.Policies)).Str("seed", seed).
 		Msg("memagent starts")
 }
 
