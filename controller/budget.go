@@ -61,3 +61,14 @@ func (b *budget) settle(now time.Time, reserved, spent uint64) {
 	b.refill(now)
 	b.credit -= float64(spent)
 }
+
+// setRate goes on with another rate. A budget that had no limit starts empty.
+func (b *budget) setRate(bytesPerSecond uint64, now time.Time) {
+	if !b.limited {
+		*b = budget{limited: true, rate: float64(bytesPerSecond), at: now, reserved: b.reserved}
+		return
+	}
+	b.refill(now)
+	b.rate = float64(bytesPerSecond)
+	b.credit = min(b.credit, b.full())
+}

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -88,6 +87,8 @@ type Core struct {
 	setting  map[memcg.ID]bool
 	settings []Request
 	noKnobs  string // why no knob is written at all, "" if they are
+	// leaving are cgroups whose policy went and whose knobs are put back.
+	leaving []leaving
 
 	borrowers []*cgroup // those with a loan
 	till      till
@@ -155,11 +156,7 @@ func (c *Core) Track(all []memcg.ID, complete bool, now time.Time) (watched, gon
 			continue
 		}
 		here[id] = true
-		cg := &cgroup{id: id, policy: policy, law: lawPolicy(c.cfg, policy), own: workingset.Own{Known: true}}
-		if rate := policy.Swap.WriteBudget; rate != nil {
-			cg.swap = newBudget(uint64(*rate), now)
-		}
-		c.cgroups[id] = cg
+		c.watch(id, policy, now)
 	}
 	for id := range c.cgroups {
 		if complete && !here[id] {
@@ -167,12 +164,8 @@ func (c *Core) Track(all []memcg.ID, complete bool, now time.Time) (watched, gon
 			c.forget(id)
 		}
 	}
-	c.watched = c.watched[:0]
-	for id := range c.cgroups {
-		c.watched = append(c.watched, id)
-	}
-	slices.SortFunc(c.watched, func(a, b memcg.ID) int { return cmp.Compare(a.Path, b.Path) })
-	c.placeInTree()
+	slices.SortFunc(gone, byPath)
+	c.sortWatched()
 	return c.watched, gone
 }
 
@@ -274,6 +267,7 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 	c.relieve(host)
 	c.handOut(now, host, slots)
 	c.dropHeld(now)
+	c.putBackLeaving()
 	c.release()
 	return c.requests, c.records
 }

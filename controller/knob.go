@@ -77,6 +77,8 @@ func (c *Core) setHeld(now time.Time, cg *cgroup, k memcg.Knob) string {
 		return cg.held
 	case c.noKnobs != "":
 		return c.noKnobs
+	case c.leaves(cg.id):
+		return "what its policy before has set is being put back"
 	case st.off != "":
 		return st.off
 	case now.Before(st.restTill):

@@ -44,6 +44,9 @@ type Loop struct {
 	// Keeper writes knobs and puts them back when the loop ends. nil: no knob is
 	// ever written.
 	Keeper Keeper
+	// Configs brings other configs to decide by, while the loop runs. nil: none
+	// come.
+	Configs <-chan Config
 
 	ids      []memcg.ID
 	watched  []memcg.ID
@@ -93,6 +96,9 @@ func (l *Loop) Run(ctx context.Context) error {
 				changed = nil // rescans go on
 			}
 			stale = true
+		case next := <-l.Configs:
+			l.reconfigure(workCtx, next, time.Now())
+			ticker.Reset(l.Interval)
 		case id, ok := <-events:
 			if !ok {
 				events = nil // ticks go on
