@@ -93,7 +93,6 @@ type Core struct {
 	borrowers []*cgroup // those with a loan
 	till      till
 	lottery   numapolicy.Lottery[*cgroup]
-	draws     source
 
 	// swappiness tells whether this kernel's memory.reclaim takes one; only a
 	// request can find out (case c30).
@@ -131,7 +130,6 @@ func NewCore(cfg *config.Config, mode telemetry.Mode, self string, notify Notifi
 		inFlight: make(map[memcg.ID]uint64),
 		setting:  make(map[memcg.ID]bool),
 		noKnobs:  noJournal,
-		draws:    source{uint64(now.UnixNano())},
 		swap:     newBudget(uint64(cfg.Host.Swap.WriteBudget), now),
 	}
 }

@@ -44,9 +44,6 @@ const (
 	// doubles up to settingRestMost.
 	settingRest     = 5 * time.Second
 	settingRestMost = 5 * time.Minute
-	// putBackWithin bounds the undoing of all knobs at the end. What is not done
-	// by then is in the journal, for the next start and for memagent restore.
-	putBackWithin = 5 * time.Second
 )
 
 // knob is how one knob of a cgroup stands.
@@ -187,60 +184,4 @@ func (d *Result) told() telemetry.Setting {
 		s.Value = d.Undone.Before
 	}
 	return s
-}
-
-// setKnob carries a setting out. It runs in a worker and may block.
-func (l *Loop) setKnob(ctx context.Context, r Request) Result {
-	ctx, cancel := context.WithTimeout(ctx, settingDeadline)
-	defer cancel()
-	started, s := time.Now(), r.Setting
-	d := Result{Request: r}
-	if s.Value == "" {
-		d.Undone = l.Keeper.Restore(ctx, s.Cgroup, s.Knob)
-		d.Err = d.Undone.Err
-	} else {
-		d.Set, d.Err = l.Keeper.Set(ctx, s.Cgroup, s.Knob, s.Value, s.Why)
-	}
-	d.Took = time.Since(started)
-	return d
-}
-
-// forgetKnobs drops what the journal has of a cgroup that is gone. Nobody waits
-// for the disk, and an error means nothing: what is left names an inode that is
-// gone.
-func (l *Loop) forgetKnobs(id memcg.ID) {
-	if l.Keeper == nil {
-		return
-	}
-	for _, k := range []memcg.Knob{memcg.KnobHigh, memcg.KnobSwapMax, memcg.KnobMems} {
-		if _, ok := l.Keeper.Holds(id, k); ok {
-			l.settles.Go(func() { _ = l.Keeper.Forget(id) })
-			return
-		}
-	}
-}
-
-// putBack undoes every knob, and waits for that no longer than it may take.
-func (l *Loop) putBack() {
-	if l.Keeper == nil {
-		return
-	}
-	done := make(chan journal.Report, 1)
-	go func() {
-		l.settles.Wait()
-		done <- l.Keeper.RestoreAll(context.Background(), putBackWithin)
-	}()
-	late := time.NewTimer(putBackWithin + time.Second)
-	defer late.Stop()
-	select {
-	case r := <-done:
-		for _, u := range r.Failed() {
-			l.Notify.Warn("restore "+u.Key.String(), u.Err, "this is still to be put back: run memagent restore")
-		}
-		if r.Err != nil {
-			l.Notify.Warn("journal", r.Err, "all is put back, and the journal does not say so yet")
-		}
-	case <-late.C:
-		l.Notify.Warn("restore", nil, "not everything was put back in time: run memagent restore")
-	}
 }

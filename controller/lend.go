@@ -48,6 +48,9 @@ const (
 	// must have come of it; with less it is taken back.
 	lendSettle = 10 * time.Second
 	lendEffect = 0.10
+	// lendSpan is the least time, in seconds, of a sample whose refaults tell a
+	// rate; of a shorter one the smoothed rate is taken.
+	lendSpan = 0.5
 	// lendCool is how long nothing is lent after a loan without effect; it
 	// doubles with each, up to lendCoolMost.
 	lendCool     = time.Minute

@@ -62,7 +62,7 @@ func (c *Core) lendSight(now time.Time, host *memcg.HostSample, cg *cgroup, s *m
 		current: current, high: orUnlimited(s.High), max: orUnlimited(s.Max),
 		floor: d.Intent.Floor, ceiling: unlimited, keptBelow: d.Hold.Above,
 		pending: c.setting[cg.id], verdict: d.Verdict, highRises: g.HighRises,
-		idleVerdict: d.Verdict == workingset.Idle,
+		idleVerdict: d.Verdict == workingset.Idle || d.Verdict == workingset.Dying,
 	}
 	total, _ := host.MemTotal.Get()
 	if most, set := cg.policy.High.Ceiling.Of(total); set {
@@ -80,6 +80,9 @@ func (c *Core) lendSight(now time.Time, host *memcg.HostSample, cg *cgroup, s *m
 	f, _ := g.File.Evictions.Get()
 	a, _ := g.Anon.Refaults.Get()
 	b, _ := g.File.Refaults.Get()
+	if v.seconds < lendSpan {
+		v.refaults = a + b
+	}
 	v.comesBack = a+b > 0 && 2*(a+b) > evicts+f
 	nodes := memcg.NodeMask{}
 	if s.MemsState == memcg.Present {

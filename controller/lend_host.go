@@ -168,27 +168,15 @@ func (c *Core) drawBorrowers(missing uint64, has, brings func(*cgroup) uint64) {
 		}
 	}
 	for coming < missing && len(left) > 0 {
-		c.lottery.Build(left)
-		d, ok := c.lottery.Draw(&c.draws)
-		if !ok {
-			return
+		gives := left[0].Item // where there is no source to draw from
+		if c.nodes.from != nil {
+			c.lottery.Build(left)
+			if d, ok := c.lottery.Draw(c.nodes.from); ok {
+				gives = d.Item
+			}
 		}
-		coming += brings(d.Item)
-		d.Item.loan.recall(backShort)
-		left = slices.DeleteFunc(left, func(e numapolicy.Entry[*cgroup]) bool { return e.Item == d.Item })
+		coming += brings(gives)
+		gives.loan.recall(backShort)
+		left = slices.DeleteFunc(left, func(e numapolicy.Entry[*cgroup]) bool { return e.Item == gives })
 	}
-}
-
-// source is the random numbers of the lottery: splitmix64, whose every seed will
-// do. Nobody is to be kept from guessing them.
-type source struct{ state uint64 }
-
-// Uint64N returns a number in [0, n). That the lowest are drawn more often, by
-// n/2^64, is no matter here.
-func (s *source) Uint64N(n uint64) uint64 {
-	s.state += 0x9e3779b97f4a7c15
-	z := s.state
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return (z ^ z>>31) % n
 }

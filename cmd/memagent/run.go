@@ -88,6 +88,12 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	}
 	loop.Core.DrawFrom(draws)
 	f.announce(logger, fs, cfg, mode, seed)
+	if mode == telemetry.Enforce && !f.once {
+		if j := openJournal(ctx, logger, notices, fs, cfg); j != nil {
+			defer j.store.Close()
+			loop.Keeper = j.keeper
+		}
+	}
 	if f.duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.duration)

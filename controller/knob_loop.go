@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/memagent/memagent/journal"
+	"github.com/memagent/memagent/memcg"
+)
+
+const (
+	// putBackWithin bounds the undoing of all knobs at the end. What is not done
+	// by then is in the journal, for the next start and for memagent restore.
+	putBackWithin = 5 * time.Second
+	// shrinkWithin bounds the reclaim before that of what was lent.
+	shrinkWithin = 2 * time.Second
+)
+
+// setKnob carries a setting out. It runs in a worker and may block.
+func (l *Loop) setKnob(ctx context.Context, r Request) Result {
+	ctx, cancel := context.WithTimeout(ctx, settingDeadline)
+	defer cancel()
+	started, s := time.Now(), r.Setting
+	d := Result{Request: r}
+	if s.Value == "" {
+		d.Undone = l.Keeper.Restore(ctx, s.Cgroup, s.Knob)
+		d.Err = d.Undone.Err
+	} else {
+		d.Set, d.Err = l.Keeper.Set(ctx, s.Cgroup, s.Knob, s.Value, s.Why)
+	}
+	d.Took = time.Since(started)
+	return d
+}
+
+// forgetKnobs drops what the journal has of a cgroup that is gone. Nobody waits
+// for the disk, and an error means nothing: what is left names an inode that is
+// gone.
+func (l *Loop) forgetKnobs(id memcg.ID) {
+	if l.Keeper == nil {
+		return
+	}
+	for _, k := range []memcg.Knob{memcg.KnobHigh, memcg.KnobSwapMax, memcg.KnobMems} {
+		if _, ok := l.Keeper.Holds(id, k); ok {
+			l.settles.Go(func() { _ = l.Keeper.Forget(id) })
+			return
+		}
+	}
+}
+
+// putBack undoes every knob, and waits for that no longer than it may take.
+func (l *Loop) putBack() {
+	if l.Keeper == nil {
+		return
+	}
+	l.shrink()
+	done := make(chan journal.Report, 1)
+	go func() {
+		l.settles.Wait()
+		done <- l.Keeper.RestoreAll(context.Background(), putBackWithin)
+	}()
+	late := time.NewTimer(putBackWithin + time.Second)
+	defer late.Stop()
+	select {
+	case r := <-done:
+		for _, u := range r.Failed() {
+			l.Notify.Warn("restore "+u.Key.String(), u.Err, "this is still to be put back: run memagent restore")
+		}
+		if r.Err != nil {
+			l.Notify.Warn("journal", r.Err, "all is put back, and the journal does not say so yet")
+		}
+	case <-late.C:
+		l.Notify.Warn("restore", nil, "not everything was put back in time: run memagent restore")
+	}
+}
+
+// shrink reclaims what is lent, for a bounded time, so that neither a borrower
+// nor the write of its memory.high meets the operator's value at speed.
+func (l *Loop) shrink() {
+	list := l.Core.Surplus()
+	if len(list) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shrinkWithin)
+	defer cancel()
+	work := make(chan memcg.Reclaim, len(list))
+	for _, r := range list {
+		r.Deadline = shrinkWithin
+		work <- r
+	}
+	close(work)
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for r := range work {
+				if ctx.Err() == nil {
+					_ = l.Host.Reclaim(ctx, r) // what it does not get, the write of memory.high asks for
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { running.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
