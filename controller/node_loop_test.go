@@ -1,0 +1,213 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/controller"
+	"github.com/memagent/memagent/journal"
+	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/sim"
+	"github.com/memagent/memagent/telemetry"
+)
+
+// ticketed draws one ticket after the other.
+type ticketed struct{ n uint64 }
+
+func (d *ticketed) Uint64N(n uint64) uint64 {
+	d.n += 0x9E3779B97F4A7C15
+	return d.n >> 32 * n >> 32
+}
+
+// twoNodes is a host with two nodes of 256 MiB and swap in memory.
+func twoNodes() *sim.Host {
+	return sim.New(sim.Config{
+		Nodes:  []sim.NodeConfig{{ID: 0, Bytes: 256 * mib}, {ID: 1, Bytes: 256 * mib}},
+		Swap:   sim.SwapConfig{Bytes: 512 * mib, Class: memcg.SwapZram},
+		Kernel: sim.Kernel612, Seed: 1,
+	})
+}
+
+// steered runs a loop with a journal at a host for a while.
+func steered(t *testing.T, h *sim.Host, policies string, during func()) *trace {
+	t.Helper()
+	cfg, err := config.Parse("test.yaml", []byte("interval: 1s\n"+policies))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := journal.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	keeper, err := journal.NewKeeper(store, h, journal.Options{Boot: "boot", PageSize: sim.PageSize})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &trace{}
+	loop := controller.Loop{
+		Core: controller.NewCore(cfg, telemetry.Enforce, "", &silence{}, time.Now()),
+		Host: h, Interval: cfg.Interval, Sink: tr, Notify: &silence{}, Keeper: keeper,
+	}
+	loop.Core.DrawFrom(&ticketed{})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- loop.Run(ctx) }()
+	during()
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func sampleOf(t *testing.T, h *sim.Host, id memcg.ID) *memcg.Sample {
+	t.Helper()
+	var s memcg.Sample
+	if err := h.Sample(id, &s); err != nil {
+		t.Fatal(err)
+	}
+	return &s
+}
+
+func onNode(t *testing.T, s *memcg.Sample, id memcg.NodeID, k memcg.NodeStat) uint64 {
+	t.Helper()
+	n, ok := s.Node(id)
+	if !ok {
+		t.Fatalf("no node %d", id)
+	}
+	v, _ := n.Get(k).Get()
+	return v
+}
+
+// One node holds cold cache and some anon, the other anon alone. What is asked
+// for comes from the cache; without the lottery anon goes from the other node.
+func TestNodeImbalanceTakesNoAnonFromTheWrongNode(t *testing.T) {
+	for reclaim, most := range map[string]uint64{"lottery": 0, "off": 1 << 40} {
+		synctest.Test(t, func(t *testing.T) {
+			h := twoNodes()
+			id := h.Cgroup("/app", sim.Limits{})
+			h.Start("/app", sim.Idle{Anon: 48 * mib, Rate: 256 * mib}, 1)
+			h.Start("/app", sim.Idle{Anon: 96 * mib, Rate: 256 * mib}, 0)
+			h.Run(2 * time.Second)
+			h.Start("/app", sim.Idle{File: 190 * mib, Rate: 256 * mib}, 1)
+			h.Run(8 * time.Second) // from disk
+			before := sampleOf(t, h, id)
+			current, _ := before.Current.Get()
+			h.SetLimits("/app", sim.Limits{Max: memcg.LimitOf(current + 16*mib)})
+			headroom := fmt.Sprintf("%.4f%%", 100*112*mib/float64(current+16*mib))
+			tr := steered(t, h, `
+host:
+  swap: {write_budget: 1GiB/s}
+policies:
+  - name: app
+    match: [{path: /app}]
+    squeeze: off
+    swappiness: 60
+    headroom: `+headroom+`
+    numa: {reclaim: `+reclaim+`}
+`, func() { pass(h, 30*time.Second) })
+			after := sampleOf(t, h, id)
+			wrong := onNode(t, before, 0, memcg.NodeAnon) - onNode(t, after, 0, memcg.NodeAnon)
+			now, _ := after.Current.Get()
+			freed := current - now
+			if wrong > most || reclaim == "off" && wrong < 4*mib {
+				t.Errorf("%s: %d MiB of anon taken from node 0; last: %s", reclaim, wrong/mib, last(tr.of("/app")).Describe())
+			}
+			if freed < 94*mib || freed > 98*mib {
+				t.Errorf("%s: %d MiB freed, want 96; last: %s", reclaim, freed/mib, last(tr.of("/app")).Describe())
+			}
+		})
+	}
+}
+
+// A program may use node 0 alone by its operator's word and grows beyond it
+// while node 1 has room. The kernel swaps; an agent that may spread it does not
+// let it come to that, and puts the operator's word back at the end.
+func TestSwapInsanity(t *testing.T) {
+	grow := func(mems string) (h *sim.Host, id memcg.ID, tr *trace, mid *memcg.Sample) {
+		h = twoNodes()
+		id = h.Cgroup("/db", sim.Limits{Mems: memcg.NodesOf(0)})
+		h.Start("/db", sim.Grow{Bytes: 64 * mib, Rate: 64 * mib, Hold: time.Hour}, 0)
+		tr = steered(t, h, `
+policies:
+  - name: db
+    match: [{path: /db}]
+    squeeze: off
+    numa: {reclaim: lottery, mems: `+mems+`}
+`, func() {
+			pass(h, 6*time.Minute)
+			h.Start("/db", sim.Grow{Bytes: 250 * mib, Rate: 8 * mib, Hold: time.Hour}, 0)
+			pass(h, time.Minute)
+			mid = sampleOf(t, h, id)
+		})
+		return h, id, tr, mid
+	}
+	synctest.Test(t, func(t *testing.T) {
+		_, _, _, mid := grow("keep")
+		if swapped, _ := mid.SwapCurrent.Get(); swapped < 32*mib {
+			t.Errorf("%d MiB swapped without steering, and there is no insanity to repair", swapped/mib)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		h, id, tr, mid := grow("spread")
+		if swapped, _ := mid.SwapCurrent.Get(); swapped != 0 {
+			t.Errorf("%d MiB swapped; last: %s", swapped/mib, last(tr.of("/db")).Describe())
+		}
+		if mems, err := h.ReadKnob(id, memcg.KnobMems); err != nil || mems != "0" {
+			t.Errorf("at the end cpuset.mems holds %q, %v", mems, err)
+		}
+	})
+}
+
+// The node that a program grows on has nothing but anon to give. It is left
+// within two intervals of being short, its memory goes with it, and nothing is
+// swapped.
+func TestANodeThatIsFullOfAnonIsLeftWithinTwoIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := twoNodes()
+		h.Cgroup("/filler", sim.Limits{Mems: memcg.NodesOf(0)})
+		h.Start("/filler", sim.Grow{Bytes: 180 * mib, Rate: 512 * mib, Hold: time.Hour}, 0)
+		id := h.Cgroup("/db", sim.Limits{})
+		var granted memcg.NodeMask
+		var after time.Duration
+		tr := steered(t, h, `
+host:
+  nodes: {low: 5%, high: 8%}
+policies:
+  - name: db
+    match: [{path: /db}]
+    squeeze: off
+    numa: {reclaim: lottery, mems: avoid-short}
+`, func() {
+			pass(h, 2*time.Second)
+			h.Start("/db", sim.Grow{Bytes: 100 * mib, Rate: 8 * mib, Hold: time.Hour}, 0)
+			var host memcg.HostSample
+			for short := false; after < 3*time.Second && granted != memcg.NodesOf(1); pass(h, 100*time.Millisecond) {
+				if err := h.HostSample(&host); err != nil {
+					t.Fatal(err)
+				}
+				free, _ := host.Nodes[0].MemFree.Get()
+				if short = short || float64(free) < 0.05*256*mib; short {
+					after += 100 * time.Millisecond
+				}
+				granted, _, _ = h.EffectiveMems(id)
+			}
+			pass(h, 20*time.Second)
+		})
+		s := sampleOf(t, h, id)
+		if granted != memcg.NodesOf(1) || after > 2*time.Second+200*time.Millisecond {
+			t.Errorf("it may use %v, %v after node 0 was short; last: %s", granted, after, last(tr.of("/db")).Describe())
+		}
+		if swapped, _ := s.SwapCurrent.Get(); swapped != 0 || onNode(t, s, 0, memcg.NodeAnon) != 0 {
+			t.Errorf("%d MiB swapped, %d MiB on node 0", swapped/mib, onNode(t, s, 0, memcg.NodeAnon)/mib)
+		}
+		if mems, err := h.ReadKnob(id, memcg.KnobMems); err != nil || mems != "" && mems != "0-1" {
+			t.Errorf("at the end cpuset.mems holds %q, %v", mems, err)
+		}
+	})
+}
