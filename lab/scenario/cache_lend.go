@@ -64,7 +64,7 @@ func lendConfig(law, cgroup string) string {
 interval: %s
 state_dir: %s
 host:
-  reserve: %d
+  reserve: %dMiB
 policies:
   - name: borrower
     match:
@@ -75,7 +75,7 @@ policies:
     high:
       lend: true
       ceiling: 512MiB
-`, lendTick, guest.StateDir, lendReserve, cgroup, law)
+`, lendTick, guest.StateDir, lendReserve/mib, cgroup, law)
 }
 
 func runCacheLend(ctx context.Context, g *guest.Guest) (result.Run, error) {
