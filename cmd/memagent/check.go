@@ -19,6 +19,7 @@ import (
 type checkFlags struct {
 	config, root string
 	brief, json  bool
+	schema       bool
 }
 
 func checkCommand(e env) *cobra.Command {
@@ -40,6 +41,7 @@ Exit codes: 0 all that the config asks for can be done, 1 this host cannot do it
 	flags.StringVar(&f.root, "root", "/", "`DIR` where the host's / is seen")
 	flags.BoolVar(&f.brief, "brief", false, "say in one sentence whether this host can be watched")
 	flags.BoolVar(&f.json, "json", false, "print the findings as JSON")
+	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of the config and end")
 	return cmd
 }
 
@@ -62,6 +64,10 @@ type report struct {
 }
 
 func (f *checkFlags) check(ctx context.Context, e env) error {
+	if f.schema {
+		_, err := e.out.Write(config.Schema())
+		return err
+	}
 	if f.brief && f.json {
 		return usageError{errors.New("--brief and --json contradict each other")}
 	}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -35,7 +38,10 @@ interval what each one could give. In observe mode, the default, it writes
 nothing. In enforce mode it reclaims.
 
 On a terminal it prints what is new, elsewhere one JSON line for each decision.
-SIGINT or SIGTERM ends it with a summary; a second one ends it at once.`,
+SIGINT or SIGTERM ends it with a summary; a second one ends it at once.
+SIGHUP has it read its config again, as does a change of the file or of one of
+its drop-ins, FILE without .yaml with .d/*.yaml; a bad one leaves the one before
+in force.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), e) },
 	}
@@ -58,7 +64,7 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := loadConfig(f.config)
+	cfg, live, err := f.load()
 	if err != nil {
 		return err
 	}
@@ -99,6 +105,16 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		ctx, cancel = context.WithTimeout(ctx, f.duration)
 		defer cancel()
 	}
+	if live != nil && !f.once {
+		r := &reloader{live: live, logger: logger, notices: notices, mode: f.mode, writable: mode == telemetry.Enforce, configs: make(chan controller.Config)}
+		loop.Configs = r.configs
+		hangup := make(chan os.Signal, 1)
+		signal.Notify(hangup, syscall.SIGHUP)
+		defer signal.Stop(hangup)
+		reading, stop := context.WithCancel(ctx)
+		defer stop()
+		go r.run(reading, f.config, hangup)
+	}
 	if f.once {
 		err = loop.Once(ctx)
 	} else {
@@ -114,6 +130,18 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	}
 	summary.Log(logger, fs.Writes(), ran)
 	return nil
+}
+
+// load reads the config, to be read again later where it is a file.
+func (f *runFlags) load() (*config.Config, *config.Live, error) {
+	if f.config == "" {
+		return config.Default(), nil, nil
+	}
+	live, err := config.OpenLive(f.config, time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	return live.Config(), live, nil
 }
 
 func (f *runFlags) textual(tty bool) (bool, error) {
