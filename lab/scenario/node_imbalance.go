@@ -22,10 +22,9 @@ const (
 	imbalanceAsk    = 96 * mib
 	imbalanceCgroup = "/app"
 
-	// The agent is asked by a limit: it keeps imbalanceHeadroom below it, of which imbalanceSpare is
-	// free as it is.
-	imbalanceSpare    = 16 * mib
-	imbalanceHeadroom = imbalanceSpare + imbalanceAsk
+	// The agent is asked by a limit that leaves imbalanceSpare free, below which it keeps headroom for
+	// that and for what it is asked.
+	imbalanceSpare = 16 * mib
 	// imbalanceWithin is how long the agent may take, and imbalanceAfter how long it is watched for
 	// taking too much.
 	imbalanceWithin = time.Minute
@@ -51,7 +50,7 @@ func imbalanceAfter(short bool) time.Duration { return form(short, imbalanceShor
 
 // imbalanceConfig is the agent's configuration. Swap is in memory here, and its budget bounds
 // nothing.
-func imbalanceConfig(law string) string {
+func imbalanceConfig(law, headroom string) string {
 	return fmt.Sprintf(`mode: enforce
 interval: 1s
 host:
@@ -63,10 +62,20 @@ policies:
       - path: %s
     law: %s
     squeeze: off
-    headroom: %d
+    headroom: %s
     numa:
       reclaim: lottery
-`, imbalanceCgroup, law, imbalanceHeadroom)
+`, imbalanceCgroup, law, headroom)
+}
+
+// headroomFor is the headroom that makes the agent take as much from a cgroup as is asked for, once
+// its limit leaves spare bytes free. It is a share, since no size counts beyond an eighth of a limit.
+func headroomFor(c guest.Cgroup, asked, spare int64) (string, error) {
+	s, err := counters.Take(c.Dir())
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%.4f%%", 100*float64(asked+spare)/(float64(s.Current)+float64(spare))), nil
 }
 
 func runNodeImbalance(ctx context.Context, g *guest.Guest) (result.Run, error) {
@@ -86,7 +95,11 @@ func runNodeImbalance(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	if _, err := app.Finish(setUpWithin, "file", "--path", guest.DataDir+"/file", "--node", "0"); err != nil {
 		return run, err
 	}
-	agent, err := accompany(ctx, g, imbalanceConfig(law(g, "memagent")), app)
+	headroom, err := headroomFor(app, imbalanceAsk, imbalanceSpare)
+	if err != nil {
+		return run, err
+	}
+	agent, err := accompany(ctx, g, imbalanceConfig(law(g, "memagent"), headroom), app)
 	if err != nil {
 		return run, err
 	}

@@ -28,6 +28,12 @@ const (
 	insanityShort = 35 * time.Second // of which growing takes 26
 	insanityLong  = 60 * time.Second
 
+	// Marks of the agent: short below the lower, until the higher. Between the lower and where the
+	// kernel begins to reclaim must be what the program grows by in two intervals, and what it takes
+	// to move it.
+	insanityLow  = 0.08
+	insanityHigh = 0.12
+
 	// insanityFull is the part of a node's memory under which it counts as full here. Kernels begin
 	// to reclaim at a tenth of that.
 	insanityFull   = 0.05
@@ -51,6 +57,10 @@ func insanityTime(short bool) time.Duration { return form(short, insanityShort, 
 func insanityConfig(law string) string {
 	return fmt.Sprintf(`mode: enforce
 interval: %s
+host:
+  nodes:
+    low: %.0f%%
+    high: %.0f%%
 policies:
   - name: insanity
     match:
@@ -60,7 +70,7 @@ policies:
     numa:
       reclaim: lottery
       mems: avoid-short
-`, insanityTick, insanityCgroup, law)
+`, insanityTick, 100*insanityLow, 100*insanityHigh, insanityCgroup, law)
 }
 
 func runSwapInsanity(ctx context.Context, g *guest.Guest) (result.Run, error) {

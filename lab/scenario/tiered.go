@@ -40,7 +40,7 @@ var tiered = Scenario{
 	Checks:   checkTiered,
 }
 
-func tieredConfig(law string) string {
+func tieredConfig(law, headroom string) string {
 	return fmt.Sprintf(`mode: enforce
 interval: 1s
 host:
@@ -52,10 +52,10 @@ policies:
       - path: %s
     law: %s
     squeeze: off
-    headroom: %d
+    headroom: %s
     numa:
       reclaim: lottery
-`, tieredCgroup, law, tieredAsk+tieredSpare)
+`, tieredCgroup, law, headroom)
 }
 
 func runTiered(ctx context.Context, g *guest.Guest) (result.Run, error) {
@@ -73,7 +73,11 @@ func runTiered(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	if _, err := app.Settle(setUpWithin, "anon", "--size", fmt.Sprint(tieredAnon), "--node", "0"); err != nil {
 		return run, err
 	}
-	agent, err := accompany(ctx, g, tieredConfig(law(g, "memagent")), app)
+	headroom, err := headroomFor(app, tieredAsk, tieredSpare)
+	if err != nil {
+		return run, err
+	}
+	agent, err := accompany(ctx, g, tieredConfig(law(g, "memagent"), headroom), app)
 	if err != nil {
 		return run, err
 	}
