@@ -94,6 +94,7 @@ func (f *checkFlags) check(ctx context.Context, e env) error {
 	}
 	caps := fs.Capabilities(ctx, probeTarget(fs, cfg, ids))
 	plans := makePlans(cfg, ids, caps)
+	addKnobs(plans, cfg, ids, fs.ReadKnob)
 	if f.json {
 		if err := writeReport(e.out, fs, caps, plans); err != nil {
 			return err
