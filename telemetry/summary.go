@@ -19,7 +19,12 @@ type Summary struct {
 	Decisions uint64
 	Actions   uint64 // requests handed to the kernel
 	Reclaimed uint64 // bytes, by counters; what could not be measured is not in it
-	cgroups   map[memcg.ID]*cgroupSummary
+	// LentMost is the most that was lent at any time, Recalled what was taken
+	// back by reclaim, and RecallTook how long that took; bytes and sums.
+	LentMost, Recalled uint64
+	RecallTook         time.Duration
+	lent               uint64
+	cgroups            map[memcg.ID]*cgroupSummary
 }
 
 type cgroupSummary struct {
@@ -28,6 +33,7 @@ type cgroupSummary struct {
 	wanted, reclaimed, refaults uint64
 	actions                     uint64
 	gone                        bool
+	loan                        Lending // of the last record
 }
 
 // maxGoneRows bounds what a long run remembers: with more cgroups than this,
@@ -56,6 +62,7 @@ func (s *Summary) Record(r *Record) {
 			c.reclaimed += v
 		}
 	}
+	s.lending(c, r)
 	if r.Err != nil {
 		c.gone = r.gone()
 		if c.gone && len(s.cgroups) > maxGoneRows {
@@ -78,6 +85,23 @@ func (s *Summary) Record(r *Record) {
 	}
 }
 
+// lending counts what a record says of a loan. Costs of taking back are sums
+// that begin anew with each time.
+func (s *Summary) lending(c *cgroupSummary, r *Record) {
+	if r.Glance || r.Err != nil && !r.gone() {
+		return
+	}
+	was, now := c.loan, r.Lending
+	s.lent += now.Lent - was.Lent // wraps to what is right
+	s.LentMost = max(s.LentMost, s.lent)
+	if now.RecallTook < was.RecallTook {
+		was.Recalled, was.RecallTook = 0, 0
+	}
+	s.Recalled += now.Recalled - min(was.Recalled, now.Recalled)
+	s.RecallTook += now.RecallTook - min(was.RecallTook, now.RecallTook)
+	c.loan = now
+}
+
 // Log writes the summary as one JSON line, message "summary". writes is the
 // number of write(2) calls the host counted.
 func (s *Summary) Log(l zerolog.Logger, writes uint64, ran time.Duration) {
@@ -90,6 +114,9 @@ func (s *Summary) Log(l zerolog.Logger, writes uint64, ran time.Duration) {
 		Uint64("decisions", s.Decisions).
 		Uint64("actions", s.Actions).
 		Uint64("reclaimed_bytes", s.Reclaimed).
+		Uint64("lent_most_bytes", s.LentMost).
+		Uint64("recalled_bytes", s.Recalled).
+		Int64("recall_us", s.RecallTook.Microseconds()).
 		Uint64("writes", writes).
 		Msg("summary")
 }
@@ -131,6 +158,10 @@ func (s *Summary) WriteTable(w io.Writer, writes uint64, ran time.Duration) erro
 	}
 	if left > 0 {
 		fmt.Fprintf(w, "... and %d more cgroups\n", left)
+	}
+	if s.LentMost > 0 {
+		fmt.Fprintf(w, "up to %s lent above memory.high at a time; %s taken back by reclaim, in %s\n",
+			Bytes(s.LentMost), Bytes(s.Recalled), s.RecallTook.Round(time.Millisecond))
 	}
 	cost := OwnCost()
 	_, err := fmt.Fprintf(w, "%d decisions, %d requests, %s reclaimed, %d writes to the kernel, in %s; memagent itself used %s of CPU and %s of memory\n",

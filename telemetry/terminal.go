@@ -40,7 +40,7 @@ func (t *Terminal) Record(r *Record) {
 	if r.gone() {
 		delete(t.verdicts, r.Cgroup)
 	}
-	news := r.Err != nil || r.Want > 0 || r.Done != nil || t.verdicts[r.Cgroup] != r.Verdict
+	news := r.Err != nil || r.Want > 0 || r.Done != nil || len(r.Settings) > 0 || t.verdicts[r.Cgroup] != r.Verdict
 	if !news {
 		return
 	}
