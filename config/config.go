@@ -12,9 +12,10 @@ type Config struct {
 	Interval time.Duration // between two ticks, MinInterval..MaxInterval
 	// StateDir is where the journal is, an absolute path in its shortest form:
 	// what was changed and must be changed back outlives the process there.
-	StateDir string
-	Host     Host
-	Policies []Policy // in the order of the file; the first that matches wins
+	StateDir  string
+	Telemetry Telemetry
+	Host      Host
+	Policies  []Policy // in the order of the file; the first that matches wins
 }
 
 // DefaultStateDir is Config.StateDir where the file names none: what the file

@@ -28,6 +28,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 mode: enforce
 interval: 10s
 state_dir: '/srv/memagent state'
+telemetry: {metrics: '0.0.0.0:9750', status: /run/memagent/status.sock, remote: true}
 host:
   reserve: 2GiB
   swap: {write_budget: 8MiB/s, keep_free: 25%}
@@ -56,10 +57,11 @@ policies:
 `)
 	budget := Rate(1 << 20)
 	want := &Config{
-		Mode:     Enforce,
-		Interval: 10 * time.Second,
-		StateDir: "/srv/memagent state",
-		Host:     Host{Reserve: BytesOf(2 << 30), Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}, Nodes: HostNodes{Low: 0.02, High: 0.03}},
+		Mode:      Enforce,
+		Interval:  10 * time.Second,
+		StateDir:  "/srv/memagent state",
+		Telemetry: Telemetry{Metrics: Address{"tcp", "0.0.0.0:9750"}, Status: "/run/memagent/status.sock", Remote: true},
+		Host:      Host{Reserve: BytesOf(2 << 30), Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}, Nodes: HostNodes{Low: 0.02, High: 0.03}},
 		Policies: []Policy{
 			{
 				Name:       "databases",

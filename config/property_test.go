@@ -102,6 +102,7 @@ func drawConfig(t *rapid.T) *Config {
 		},
 	}
 	c.Host.Reserve = drawAmount(t, 1)
+	c.Telemetry = drawTelemetry(t)
 	c.Host.Nodes.Low = drawPercent(t, anyPercent, MaxNodeMark-anyPercent)
 	c.Host.Nodes.High = drawPercent(t, c.Host.Nodes.Low+anyPercent, MaxNodeMark)
 	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9-]{1,5}|true|null|0x1f|1e3`), 1, 4, rapid.ID[string]).Draw(t, "names")

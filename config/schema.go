@@ -11,7 +11,7 @@ import (
 
 // What values look like, for the messages.
 const (
-	wantConfig      = "a mapping with mode, interval, state_dir, host and policies"
+	wantConfig      = "a mapping with mode, interval, state_dir, telemetry, host and policies"
 	wantStateDir    = "the path of a directory such as /var/lib/memagent"
 	wantBytes       = "0 or a size such as 64MiB (B, KiB, MiB, GiB, TiB)"
 	wantRate        = "0 or a rate such as 4MiB/s"
@@ -35,6 +35,12 @@ var configKeys = []key[Config]{
 		about: "Where the journal of what must be put back is kept; on a disk that outlives a restart, and for one\n" +
 			"memagent alone.",
 		read: readStateDir, show: func(c *Config) shown { return shown{text: yamlPath(c.StateDir)} },
+	},
+	{
+		name: "telemetry", want: wantTelemetry,
+		about: "Where a running memagent can be asked; by default nowhere.",
+		read:  func(r *reader, p place, want string, c *Config) { readMapping(r, p, want, telemetryKeys, &c.Telemetry) },
+		show:  func(c *Config) shown { return showMapping(telemetryKeys, &c.Telemetry) },
 	},
 	{
 		name: "host", want: "a mapping with reserve, swap and nodes",

@@ -10,6 +10,7 @@ import (
 // that are sound, so that one fault is not reported as two.
 func (r *reader) checkTogether(c *Config) {
 	r.checkMarks(c)
+	r.checkTelemetry(c)
 	names := map[string]place{}
 	globs := map[string]place{} // pattern to where it was first
 	var all *place              // where one left nothing to match
