@@ -36,7 +36,7 @@ const rooms = `
 
 // testsMay lists what a room's tests may import beyond that.
 const testsMay = `
-	sim        < controller workingset journal
+	sim        < controller workingset journal config telemetry
 	controller < sim
 	cgroupfs   < sim
 	lab        < journal

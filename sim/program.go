@@ -89,16 +89,25 @@ func (streaming) step(h *Host, j *Job) (time.Duration, bool) {
 	return j.gap + cost, !ok
 }
 
-// zipf touches all pages once and then draws them by weight, in several threads.
+// zipf touches all its blocks once and then draws them by weight, in several
+// threads.
 type zipf struct {
-	ready  []time.Duration // when each thread touches next
-	upTo   []float64       // sums of the weights
-	next   int             // first page that was not touched yet
-	source *rand.Rand
+	threads []zipfThread
+	upTo    []float64 // sums of the weights
+	block   int       // pages
+	next    int       // first page that was not touched yet
+	source  *rand.Rand
 }
 
-func newZipf(pages int, exponent float64, threads int, source *rand.Rand) *zipf {
-	z := &zipf{ready: make([]time.Duration, threads), upTo: make([]float64, pages), source: source}
+// zipfThread is one thread and the block that it is at.
+type zipfThread struct {
+	ready time.Duration // when it touches next
+	page  int           // which one, if any are left of the block that it is at
+	left  int
+}
+
+func newZipf(blocks, block int, exponent float64, threads int, source *rand.Rand) *zipf {
+	z := &zipf{threads: make([]zipfThread, threads), upTo: make([]float64, blocks), block: block, source: source}
 	sum := 0.0
 	for k := range z.upTo {
 		sum += math.Pow(float64(k+1), -exponent)
@@ -108,28 +117,35 @@ func newZipf(pages int, exponent float64, threads int, source *rand.Rand) *zipf 
 }
 
 func (z *zipf) step(h *Host, j *Job) (time.Duration, bool) {
+	t := z.first()
 	page := z.next
-	if z.next < len(z.upTo) {
+	if z.next < len(z.upTo)*z.block {
 		z.next++
 	} else {
-		page = z.draw()
+		if t.left == 0 {
+			t.page, t.left = z.draw()*z.block, z.block
+		}
+		page = t.page
+		t.page++
+		t.left--
 	}
 	cost, ok := h.touch(j, j.regions[0], page)
-	z.ready[z.turn()] = h.now + j.gap + cost
-	return max(0, z.ready[z.turn()]-h.now), !ok
+	t.ready = h.now + j.gap + cost
+	return max(0, z.first().ready-h.now), !ok
 }
 
-// turn returns the thread that touches next.
-func (z *zipf) turn() int {
-	first := 0
-	for i, at := range z.ready {
-		if at < z.ready[first] {
-			first = i
+// first returns the thread that touches next.
+func (z *zipf) first() *zipfThread {
+	first := &z.threads[0]
+	for i := range z.threads {
+		if t := &z.threads[i]; t.ready < first.ready {
+			first = t
 		}
 	}
 	return first
 }
 
+// draw returns a block by weight.
 func (z *zipf) draw() int {
 	x := z.source.Float64() * z.upTo[len(z.upTo)-1]
 	return min(sort.SearchFloat64s(z.upTo, x), len(z.upTo)-1)

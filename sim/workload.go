@@ -45,13 +45,17 @@ type Stream struct {
 	Rate uint64
 }
 
-// Zipf touches pages at random, page k (from 1) with a weight of 1/k^Exponent,
-// after having touched all once. An Exponent of 0 touches all alike.
+// Zipf touches blocks at random, the k-th (from 1) with a weight of
+// 1/k^Exponent, after having touched all once. An Exponent of 0 touches all
+// alike. The order in memory is that of the weights.
 type Zipf struct {
 	Bytes    uint64
 	Kind     Kind
 	Exponent float64
 	Rate     uint64 // of each thread
+	// Block is how many bytes are touched together, from start to end; 0 means
+	// a page.
+	Block uint64
 	// Threads is how many touch the same memory at once; 0 means one.
 	Threads int
 	// Rand draws; nil draws from the host's seed and the number of the job.
@@ -134,17 +138,18 @@ func (w Stream) plan(_ *Host, j *Job) (uint64, error) {
 }
 
 func (w Zipf) plan(h *Host, j *Job) (uint64, error) {
-	pages := int(w.Bytes / PageSize)
-	if pages == 0 || w.Exponent < 0 {
-		return 0, fmt.Errorf("zipf over %d pages with exponent %g: needs at least one page and no negative exponent", pages, w.Exponent)
+	block := max(int(w.Block/PageSize), 1)
+	blocks := int(w.Bytes/PageSize) / block
+	if blocks == 0 || w.Exponent < 0 {
+		return 0, fmt.Errorf("zipf over %d blocks of %d pages with exponent %g: needs at least one block and no negative exponent", blocks, block, w.Exponent)
 	}
 	source := w.Rand
 	if source == nil {
 		source = h.cfg.source(j.order)
 	}
-	j.regions = []*region{{kind: w.Kind, pages: make([]uint32, pages)}}
+	j.regions = []*region{{kind: w.Kind, pages: make([]uint32, blocks*block)}}
 	j.threads = max(w.Threads, 1)
-	j.program = newZipf(pages, w.Exponent, j.threads, source)
+	j.program = newZipf(blocks, block, w.Exponent, j.threads, source)
 	return w.Rate, nil
 }
 

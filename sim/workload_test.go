@@ -41,7 +41,7 @@ func TestZipfDrawsByWeight(t *testing.T) {
 	for _, tc := range []struct {
 		exponent, want float64 // share of the first 10 of 1000 pages
 	}{{0, 0.01}, {1, 2.929 / 7.485}} {
-		z := newZipf(1000, tc.exponent, 1, Config{Seed: 3}.source(1))
+		z := newZipf(1000, 1, tc.exponent, 1, Config{Seed: 3}.source(1))
 		const draws = 20_000
 		first := 0
 		for range draws {

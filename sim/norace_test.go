@@ -1,0 +1,6 @@
+//go:build !race
+
+package sim_test
+
+// raceDetector: tests do not run under it.
+const raceDetector = false
