@@ -16,7 +16,7 @@ import (
 // costs three times as much there, and nearly six times with eight threads.
 // That is where its gains of 11 to 24 % are, in the column of all pages alike
 // too, so that they come from what a miss costs; here a miss costs the same
-// everywhere, and the gains are those of its other rows, some per cent.
+// everywhere, and the gains are like those of its other rows, one per cent.
 const (
 	seedMemory = 640 // MB
 	seedCPUs   = 8
