@@ -198,6 +198,23 @@ func TestWhileAnonComesBackHeadroomIsAPartOfWhatIsOut(t *testing.T) {
 	}
 }
 
+func TestAfterAGrowthWhatComesBackSinceCounts(t *testing.T) {
+	f := restingFeed()
+	evicted := constant(20_000).until(10).plus(constant(500).from(10)) // pages a second
+	f.counters[memcg.StatSteal], f.counters[memcg.StatPswpout] = evicted, evicted
+	f.counters[memcg.StatRefaultAnon] = constant(500).from(10)
+	f.gauges[memcg.StatActiveFile], f.gauges[memcg.StatInactiveFile] = constant(0), constant(0)
+	f.swap, f.high = constant(780*mib), memcg.LimitOf(185*mib)
+	b := newBench(t, f)
+	b.policy.Headroom = Headroom{On: true, Bytes: 8 * mib}
+	if d := b.run(10).d; d.Hold.Above == 0 || d.Hold.Optional {
+		t.Errorf("while it grows: %+v", d.Hold)
+	}
+	if d := b.run(2).d; !d.Hold.Optional && d.Hold.Above > 0 {
+		t.Errorf("since all that is taken comes back: %+v", d.Hold)
+	}
+}
+
 func TestAutoSwappinessFollowsTheCheaperSide(t *testing.T) {
 	s := Swappiness{Kind: Auto, Base: 100, Min: 20, Max: 180}
 	for _, c := range []struct {

@@ -68,7 +68,7 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 	switch {
 	case d.Verdict == FileThrash:
 		want = asked // what fills it is what it has just lost
-	case d.Verdict == AnonThrash, st.flows.returning(anon) > mostly && v.lists.size(file) < asked:
+	case d.Verdict == AnonThrash, st.anonReturns(v) && v.lists.size(file) < asked:
 		h.Optional = true
 		if want = min(asked, headroomMissed*d.Signals.Short.or(0)); want < filling {
 			return Hold{}, false
@@ -81,6 +81,13 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 		h.Swappiness = v.policy.Swappiness.least()
 	}
 	return h, true
+}
+
+// anonReturns reports whether most of the anon that is taken comes back, of
+// late or since the last sample: after a growth that has just ended, what it
+// pushed out still outweighs what returns since.
+func (st *State) anonReturns(v *view) bool {
+	return st.flows.returning(anon) > mostly || v.d.evict[anon] > 0 && v.d.refault[anon] > mostly*v.d.evict[anon]
 }
 
 // keep is the hold until the next decision, none where the law asks for no
