@@ -127,6 +127,10 @@ func (c *Core) wasSet(now time.Time, d Result) {
 	err := d.Err
 	switch {
 	case err == nil:
+		if st.failures > 0 {
+			c.notify.Clear(string(s.Knob)+" "+s.Cgroup.Path, "this file of the cgroup can be written again")
+			c.notify.Clear("journal", "the journal can be written again")
+		}
 		st.failures, st.restTill = 0, time.Time{}
 		c.ownerMoved(cg, st, d)
 	case errors.Is(err, memcg.ErrGone):
