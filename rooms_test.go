@@ -28,8 +28,9 @@ const rooms = `
 	numapolicy   < memcg
 	sim          < memcg
 	journal      < memcg
-	controller   < memcg config telemetry cgroupfs workingset journal numapolicy
-	cmd/memagent < memcg config telemetry cgroupfs controller journal
+	recording    < memcg
+	controller   < memcg config telemetry cgroupfs workingset journal numapolicy recording
+	cmd/memagent < memcg config telemetry cgroupfs controller journal recording
 	lab          <
 	cmd/memlab   < lab
 `
