@@ -29,7 +29,7 @@ func (l *Loop) told(now time.Time, early bool, err error) {
 		return
 	}
 	l.Ticks.Ticked(&telemetry.Tick{
-		Began: now, Took: time.Since(now), Early: early,
+		Began: now, Took: time.Since(now), Interval: l.Interval, Mode: l.Core.mode, Early: early,
 		Watched: len(l.watched), InFlight: l.running, Err: err, Host: &l.host,
 	})
 }

@@ -35,12 +35,23 @@ func (r *Record) Explain() []string {
 	if r.Done != nil {
 		lines = append(lines, "The request before "+DescribeOutcome(r.Done)+".")
 	}
-	for i := range r.Settings {
+	for _, describe := range r.besides() {
 		var b strings.Builder
-		r.Settings[i].describe(&b)
-		lines = append(lines, "Also"+strings.TrimPrefix(b.String(), ";")+".")
+		describe(&b)
+		if b.Len() > 0 {
+			lines = append(lines, "Also: "+strings.TrimPrefix(b.String(), "; ")+".")
+		}
 	}
 	return lines
+}
+
+// besides returns what describes that which a record tells beside the wish.
+func (r *Record) besides() []func(*strings.Builder) {
+	list := []func(*strings.Builder){r.Lending.describe}
+	for i := range r.Settings {
+		list = append(list, r.Settings[i].describe)
+	}
+	return list
 }
 
 func (r *Record) explainHoldings() []string {
@@ -55,9 +66,6 @@ func (r *Record) explainHoldings() []string {
 			parts[i] = fmt.Sprintf("%s of anon and %s of file on node %d", describeBytes(n.Anon), describeBytes(n.File), n.Node)
 		}
 		lines = append(lines, "Of that, "+strings.Join(parts, "; ")+".")
-	}
-	if v, ok := r.Lent.Get(); ok && v > 0 {
-		lines = append(lines, fmt.Sprintf("It is lent %s: its memory.high is that much above what its operator set.", Bytes(v)))
 	}
 	return lines
 }

@@ -24,7 +24,7 @@ var ErrStuck = errors.New("the loop does not tick")
 // Health knows whether the loop ticks. Its methods may be called from any
 // goroutine and never wait for the loop.
 type Health struct {
-	interval time.Duration
+	interval atomic.Int64 // nanoseconds
 	started  time.Time
 	last     atomic.Pointer[time.Time] // end of the last regular tick
 	decided  atomic.Bool
@@ -32,15 +32,20 @@ type Health struct {
 }
 
 // NewHealth returns the health of a loop that begins at now and is to tick
-// every interval.
+// every interval; a tick may tell of another interval.
 func NewHealth(interval time.Duration, now time.Time) *Health {
-	return &Health{interval: interval, started: now}
+	h := &Health{started: now}
+	h.interval.Store(int64(interval))
+	return h
 }
 
 // Ticked takes note of a regular tick; looks between ticks prove nothing.
 func (h *Health) Ticked(t *Tick) {
 	if t.Early {
 		return
+	}
+	if t.Interval > 0 {
+		h.interval.Store(int64(t.Interval))
 	}
 	at := t.Began.Add(t.Took)
 	h.last.Store(&at)
@@ -53,7 +58,9 @@ func (h *Health) Ticked(t *Tick) {
 }
 
 // Late is how long the loop may go without a tick.
-func (h *Health) Late() time.Duration { return lateTicks*h.interval + lateSlack }
+func (h *Health) Late() time.Duration {
+	return lateTicks*time.Duration(h.interval.Load()) + lateSlack
+}
 
 // Alive returns nil when the loop ticked lately, whether or not the host could
 // be read, and an error that is ErrStuck with figures otherwise.
@@ -63,7 +70,7 @@ func (h *Health) Alive(now time.Time) error {
 		last, what = *at, "since the last tick"
 	}
 	if age := now.Sub(last); age > h.Late() {
-		return fmt.Errorf("%w: %s %s, at an interval of %s", ErrStuck, age.Round(time.Second), what, h.interval)
+		return fmt.Errorf("%w: %s %s, at an interval of %s", ErrStuck, age.Round(time.Second), what, time.Duration(h.interval.Load()))
 	}
 	return nil
 }

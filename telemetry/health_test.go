@@ -10,7 +10,7 @@ import (
 
 func TestHealthFollowsTheLoop(t *testing.T) {
 	start := time.Unix(1000, 0)
-	late := (&Health{interval: 5 * time.Second}).Late()
+	late := NewHealth(5*time.Second, start).Late()
 	if late != 25*time.Second {
 		t.Fatalf("late after %s", late)
 	}

@@ -10,6 +10,9 @@ import (
 type Tick struct {
 	Began time.Time
 	Took  time.Duration
+	// Interval is the time between two regular ticks from now on.
+	Interval time.Duration
+	Mode     Mode
 	// Early tells that it was a look at one or a few cgroups between two
 	// ticks, and not the regular round over all.
 	Early    bool

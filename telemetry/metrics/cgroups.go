@@ -166,11 +166,7 @@ func (c *cgroup) collect(ch chan<- prometheus.Metric) {
 	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	value(infoDesc, gauge, 1, c.policy, c.mode)
-	if c.readable {
-		value(readableDesc, gauge, 1)
-	} else {
-		value(readableDesc, gauge, 0)
-	}
+	value(readableDesc, gauge, oneIf(c.readable))
 	value(wantedDesc, counter, float64(c.wanted))
 	value(requestsDesc, counter, float64(c.requests))
 	known(reclaimedDesc, counter, c.reclaimed, 1)

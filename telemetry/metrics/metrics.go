@@ -32,6 +32,7 @@ type Metrics struct {
 	failedTicks prometheus.Counter
 	inFlight    prometheus.Gauge
 	watched     prometheus.Gauge
+	enforcing   prometheus.Gauge
 
 	decisions *prometheus.CounterVec
 	rules     *prometheus.CounterVec
@@ -54,10 +55,11 @@ type Metrics struct {
 // Options of New.
 type Options struct {
 	Version string // of this program
-	Mode    telemetry.Mode
 	// Writes returns the number of write(2) calls made to the kernel so far.
 	// It is called in scrapes, from any goroutine.
 	Writes func() uint64
+	// Config returns how the config stands. It is called as Writes is.
+	Config func() telemetry.ConfigState
 }
 
 // New returns metrics that have counted nothing.
@@ -108,10 +110,8 @@ func New(o Options) *Metrics {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "memagent_build_info", Help: "The running program; always 1.",
 		ConstLabels: prometheus.Labels{"version": o.Version, "goversion": runtime.Version()}})
 	info.Set(1)
-	enforcing := gauge("memagent_enforcing", "1 where decisions are carried out, 0 where memagent only observes.")
-	if o.Mode == telemetry.Enforce {
-		enforcing.Set(1)
-	}
+	m.enforcing = gauge("memagent_enforcing", "1 where decisions are carried out, 0 where memagent only observes.")
+	m.registry.MustRegister(&configState{o.Config})
 	m.registry.MustRegister(m.tickTook, m.took, info, m.cgroups,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "memagent_kernel_writes_total", Help: "write(2) calls made to kernel files; 0 proves that observing wrote nothing."},
 			func() float64 { return float64(o.Writes()) }),
@@ -157,11 +157,23 @@ func (m *Metrics) Ticked(t *telemetry.Tick) {
 	}
 	m.ticks.WithLabelValues(regular).Inc()
 	m.watched.Set(float64(t.Watched))
+	m.enforcing.Set(oneIf(t.Mode == telemetry.Enforce))
 	m.tickTook.Observe(t.Took.Seconds())
-	m.lastTick.Set(float64(t.Began.UnixMilli()) / float64(time.Second/time.Millisecond))
+	m.lastTick.Set(seconds(t.Began))
 	if t.Err != nil {
 		m.failedTicks.Inc()
 	}
+}
+
+// seconds is a time as Prometheus has it, to the millisecond.
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// oneIf is how a gauge says yes.
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // Record counts a record.

@@ -23,7 +23,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testMetrics() *Metrics {
-	return New(Options{Version: "1.2.3", Mode: telemetry.Enforce, Writes: func() uint64 { return 7 }})
+	return New(Options{Version: "1.2.3", Writes: func() uint64 { return 7 }, Config: func() telemetry.ConfigState {
+		return telemetry.ConfigState{Since: time.UnixMilli(2_500), Taken: 2, Refused: 1, Err: errors.New("bad")}
+	}})
 }
 
 func record(path string, inode uint64) *telemetry.Record {
@@ -74,13 +76,16 @@ func series(f *dto.MetricFamily) (list []string) {
 func TestAScrapeShowsWhatWasRecorded(t *testing.T) {
 	m := testMetrics()
 	m.Record(record("/batch/job", 1))
-	m.Ticked(&telemetry.Tick{Began: time.UnixMilli(1_000_500), Took: 3 * time.Millisecond, Watched: 1, InFlight: 2})
+	m.Ticked(&telemetry.Tick{Began: time.UnixMilli(1_000_500), Mode: telemetry.Observe, Took: 3 * time.Millisecond, Watched: 1, InFlight: 2})
 	m.Ticked(&telemetry.Tick{Early: true, InFlight: 1})
-	m.Ticked(&telemetry.Tick{Began: time.UnixMilli(1_005_500), Watched: 1, InFlight: 1, Err: errors.New("x")})
+	m.Ticked(&telemetry.Tick{Began: time.UnixMilli(1_005_500), Mode: telemetry.Enforce, Watched: 1, InFlight: 1, Err: errors.New("x")})
 	families := scrape(t, m)
 	for name, want := range map[string][]string{
 		"memagent_ticks_total":                    {"kind=early 1", "kind=regular 2"},
 		"memagent_ticks_failed_total":             {"1"},
+		"memagent_config_good":                    {"0"},
+		"memagent_config_taken_timestamp_seconds": {"2.5"},
+		"memagent_config_loads_total":             {"result=refused 1", "result=taken 2"},
 		"memagent_tick_duration_seconds":          {"2"},
 		"memagent_last_tick_timestamp_seconds":    {"1005.5"},
 		"memagent_requests_in_flight":             {"1"},

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,8 @@ import (
 // Board keeps the latest of every watched cgroup and a bounded past. It is fed
 // by the loop and may be asked from any goroutine.
 type Board struct {
+	config func() telemetry.ConfigState
+
 	mu        sync.Mutex
 	agent     Agent
 	host      Host
@@ -22,9 +25,13 @@ type Board struct {
 	reclaimed uint64
 }
 
-// NewBoard returns an empty board of an agent.
-func NewBoard(a Agent) *Board {
-	return &Board{agent: a, cgroups: make(map[memcg.ID]*history)}
+// NewBoard returns an empty board of the agent of a version, which started at
+// now. config is asked when the board is, from any goroutine.
+func NewBoard(version string, now time.Time, config func() telemetry.ConfigState) *Board {
+	return &Board{
+		agent:  Agent{Version: version, PID: os.Getpid(), Started: now},
+		config: config, cgroups: make(map[memcg.ID]*history),
+	}
 }
 
 // Record takes a record.
@@ -76,6 +83,7 @@ func (b *Board) Ticked(t *telemetry.Tick) {
 		return
 	}
 	b.agent.Ticks++
+	b.agent.Mode, b.agent.IntervalMS = string(t.Mode), t.Interval.Milliseconds()
 	began := t.Began
 	b.agent.LastTick, b.agent.LastTickUS, b.agent.Trouble = &began, t.Took.Microseconds(), ""
 	if t.Err != nil {
@@ -109,6 +117,11 @@ func (b *Board) Status(now time.Time) Status {
 	}
 	b.mu.Unlock()
 	cost := telemetry.OwnCost()
+	c := b.config()
+	s.Agent.Config = Config{Name: c.Name, Sum: c.Sum, Policies: c.Policies, Since: c.Since}
+	if c.Err != nil {
+		s.Agent.Config.Refused = c.Err.Error()
+	}
 	s.Agent.CPUMS, s.Agent.PeakRSS = cost.CPU.Milliseconds(), cost.PeakRSS
 
 	slices.SortFunc(all, func(x, y *history) int { return strings.Compare(x.id.Path, y.id.Path) })

@@ -21,12 +21,11 @@ type Status struct {
 
 // Agent is what is known of the running agent.
 type Agent struct {
-	Version  string    `json:"version"`
-	PID      int       `json:"pid"`
-	Mode     string    `json:"mode"`
-	Config   string    `json:"config"` // file, or what stands for it
-	Policies int       `json:"policies"`
-	Started  time.Time `json:"started"`
+	Version string    `json:"version"`
+	PID     int       `json:"pid"`
+	Mode    string    `json:"mode"`
+	Config  Config    `json:"config"`
+	Started time.Time `json:"started"`
 	// IntervalMS is the time between two ticks, in milliseconds.
 	IntervalMS int64  `json:"interval_ms"`
 	Ticks      uint64 `json:"ticks"` // regular ones
@@ -40,6 +39,16 @@ type Agent struct {
 	Reclaimed uint64 `json:"reclaimed"` // bytes, by counters
 	CPUMS     int64  `json:"cpu_ms"`    // used by the agent itself
 	PeakRSS   uint64 `json:"peak_rss"`  // bytes
+}
+
+// Config is how the config stands.
+type Config struct {
+	Name     string    `json:"name"` // of the file, or what stands for it
+	Sum      string    `json:"sum,omitempty"`
+	Policies int       `json:"policies"`
+	Since    time.Time `json:"since"` // when what is in force was taken
+	// Refused is why what the file says now is not in force, "" if it is.
+	Refused string `json:"refused,omitempty"`
 }
 
 // Host is what the host has, in bytes; null where it is not known.
