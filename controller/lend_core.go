@@ -83,7 +83,8 @@ func (c *Core) lendSight(now time.Time, host *memcg.HostSample, cg *cgroup, s *m
 	if v.seconds < lendSpan {
 		v.refaults = a + b
 	}
-	v.comesBack = a+b > 0 && 2*(a+b) > evicts+f
+	// What comes back while next to nothing leaves is a loan being filled.
+	v.comesBack = a+b > 0 && 2*(a+b) > evicts+f && 2*(evicts+f) > a+b
 	nodes := memcg.NodeMask{}
 	if s.MemsState == memcg.Present {
 		nodes = s.MemsEffective

@@ -28,7 +28,9 @@ const (
 	lendPass   = 90 * time.Second
 	lendTick   = time.Second // the agent's interval
 
-	lendReserve = 200 * mib // of the host, kept free
+	// lendReserve is of the host, kept free. It is more than lendLeft and all that is lent together, so
+	// that the host is short of it also once all is back.
+	lendReserve = 256 * mib
 	lendLeft    = 40 * mib  // of the host left free by the filler when nothing comes back
 	lendFill    = 128 * mib // bytes a second
 	lendWatch   = 15 * time.Second
