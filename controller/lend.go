@@ -180,7 +180,7 @@ func (l *loan) decide(v *lendSight) lendMove {
 	if !v.pending && v.high == l.asked && l.asked > l.base {
 		l.high = l.asked // whatever became of the write, it holds
 	}
-	if !v.pending && v.high != l.high {
+	if !v.pending && (l.high == 0 || v.high != l.high) {
 		// Somebody else's value, or the operator's own after it was put back.
 		// What was known of the old one is void.
 		l.end()
@@ -194,6 +194,8 @@ func (l *loan) decide(v *lendSight) lendMove {
 		return lendMove{}
 	case v.high >= unlimited:
 		return lendMove{held: "memory.high is max: there is no limit to lend above"}
+	case l.base == 0:
+		return lendMove{held: "memory.high is 0: its operator wants it emptied"}
 	case v.verdict == workingset.Throttled:
 		return l.rescue(v)
 	case l.back != keeps:

@@ -51,6 +51,7 @@ func TestWhatIsLent(t *testing.T) {
 			"what it reads in turn would not fit: the host has no more than its reserve"},
 		{"all of it to a stream that fits", func(v *lendSight) { v.verdict = workingset.Streaming }, full, ""},
 		{"nothing above max", func(v *lendSight) { v.high = unlimited }, 0, "memory.high is max: there is no limit to lend above"},
+		{"nothing above 0", func(v *lendSight) { v.high = 0 }, 0, "memory.high is 0: its operator wants it emptied"},
 		{"nothing while a write is in flight", func(v *lendSight) { v.pending = true }, 0, ""},
 		{"nothing to one that is stopped at a limit of somebody else's", func(v *lendSight) { v.verdict = workingset.Throttled }, 0,
 			"tasks are stopped at a memory.high that is not ours"},
