@@ -102,7 +102,9 @@ func (cg *cgroup) steered(now time.Time, d Result) {
 	case d.Err != nil:
 		st.changed, st.wrote, st.at = true, wrote, now
 	case d.Setting.Value == "" || d.Set.Outcome == journal.PutBack:
-		st.holds, st.changed, st.at = false, true, now
+		if st.holds {
+			st.holds, st.at = false, now
+		}
 	case d.Set.Outcome == journal.Written:
 		if !st.holds {
 			if st.found, err = memcg.ParseNodeMask(d.Set.Found); err != nil {

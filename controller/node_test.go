@@ -8,6 +8,7 @@ import (
 
 	"github.com/memagent/memagent/memcg"
 	"github.com/memagent/memagent/telemetry"
+	"github.com/memagent/memagent/workingset"
 )
 
 const byLottery = `
@@ -305,6 +306,23 @@ func TestEachGlanceDrawsANodeOfItsOwn(t *testing.T) {
 	}
 	if count[0] < 70 || count[0] > 80 {
 		t.Errorf("drew %v, want three quarters from node 0", count)
+	}
+}
+
+func TestPlacingASampleAllocatesNothing(t *testing.T) {
+	b := nodeBench(t, telemetry.Enforce, byLottery, 500, 500)
+	b.track(id("/app"))
+	ob := spread("/app", lies{file: 200}, lies{anon: 200})
+	b.until(ob)
+	cg, d := b.core.cgroups[id("/app")], workingset.Decision{}
+	for name, want := range map[string]uint64{"a request": 4 * mib, "nothing wanted": 0} {
+		if n := testing.AllocsPerRun(100, func() {
+			r := telemetry.Record{Want: want, Elapsed: time.Second}
+			b.core.place(b.now, &b.host, cg, ob.Sample, &d, &r)
+			b.core.placeGlance(cg, &r)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
 	}
 }
 
