@@ -32,10 +32,12 @@ func (c *Core) considerLoan(now time.Time, host *memcg.HostSample, cg *cgroup, s
 	} else if cg.loan.back != keeps {
 		r.Want, r.Rule = 0, giveBackNames[cg.loan.back]
 	}
-	if cg.loan.back != keeps {
-		cg.hold = workingset.Hold{} // a glance would ask with another swappiness
+	raises := m.high > v.high && m.held == ""
+	if cg.loan.back != keeps || raises {
+		cg.hold = workingset.Hold{} // what glances would keep to is void
 	}
-	if d.Intent.Kind == workingset.KindMoveAnon && r.Want > 0 && (m.rule == "lend" && m.held == "" || c.fills(cg, &v)) {
+	moves, keepsBelow := d.Intent.Kind == workingset.KindMoveAnon, d.Intent.Kind == workingset.KindHeadroom
+	if m.reclaim == 0 && r.Want > 0 && (raises && (moves || keepsBelow) || moves && c.fills(cg, &v)) {
 		r.Held = "memory is lent instead"
 	}
 	c.tellOwner(cg, &v, &m)

@@ -128,3 +128,21 @@ func TestALoanThatFailsToBeWrittenOnceIsMadeLater(t *testing.T) {
 		})
 	})
 }
+
+// Below its headroom a cgroup never meets its memory.high; what it misses is lent
+// all the same, and glances do not take it back.
+func TestACgroupThatIsKeptBelowItsLimitIsLentToAsWell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy := strings.Replace(lendPolicy, "squeeze: off", "squeeze: off\n    headroom: 2%", 1)
+		lending(t, policy, high40, func(l *lender) {
+			reader := l.host.Start("/app", sim.FileLoop{Bytes: 200 * mib})
+			l.until(60*time.Second, "lent", func() bool { return l.high() > 200*mib })
+			l.until(30*time.Second, "read again", func() bool { return reader.Stats().Passes >= 4 })
+			before := l.refaults()
+			pass(l.host, 20*time.Second)
+			if n := l.refaults() - before; n > 0 {
+				t.Errorf("%d refaults once lent", n)
+			}
+		})
+	})
+}
