@@ -231,3 +231,47 @@ policies:
 		}
 	})
 }
+
+// A write of cpuset.mems blocks for as long as the kernel moves memory. The tick
+// goes on, nothing else is written to the file meanwhile, and what was set is
+// undone when it has come back.
+func TestAMigrationThatBlocksHoldsUpNoTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := twoNodes()
+		h.Cgroup("/filler", sim.Limits{Mems: memcg.NodesOf(0)})
+		h.Start("/filler", sim.Grow{Bytes: 210 * mib, Rate: 512 * mib, Hold: time.Hour}, 0)
+		id := h.Cgroup("/db", sim.Limits{})
+		h.Start("/db", sim.Grow{Bytes: 40 * mib, Rate: 64 * mib, Hold: time.Hour}, 0)
+		h.Run(2 * time.Second)
+		free := make(chan struct{})
+		h.Inject(sim.Fault{Op: sim.OpWriteKnob, Path: "/db", Nth: 1, Block: free})
+		tr := steered(t, h, `
+host:
+  nodes: {low: 10%, high: 12%}
+policies:
+  - name: db
+    match: [{path: /db}]
+    squeeze: off
+    numa: {mems: avoid-short}
+`, func() {
+			pass(h, 20*time.Second)
+			close(free)
+			pass(h, 5*time.Second)
+		})
+		wrote, ticks := 0, 0
+		for _, r := range tr.of("/db") {
+			if r.Elapsed > 1100*time.Millisecond {
+				t.Errorf("a tick came after %v", r.Elapsed)
+			}
+			if ticks++; r.Mems.Want != "" && r.Mems.Held == "" {
+				wrote++
+			}
+		}
+		if wrote != 1 || ticks < 25 {
+			t.Errorf("%d writes in %d ticks, want one in 25", wrote, ticks)
+		}
+		if mems, err := h.ReadKnob(id, memcg.KnobMems); err != nil || mems != "" && mems != "0-1" {
+			t.Errorf("at the end cpuset.mems holds %q, %v", mems, err)
+		}
+	})
+}
