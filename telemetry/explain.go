@@ -14,14 +14,15 @@ import (
 // it and what came of it. It is for one cgroup at leisure; Describe is for a
 // line among many.
 func (r *Record) Explain() []string {
+	who := r.explainContainer()
 	if r.Err != nil {
 		if r.gone() {
-			return []string{"The cgroup is gone; what it asked for and what was taken from it is over."}
+			return append(who, "The cgroup is gone; what it asked for and what was taken from it is over.")
 		}
-		return []string{"It could not be read, so nothing was decided: " + r.Err.Error() + ".",
-			"It is left alone for a growing number of ticks, until it can be read again."}
+		return append(who, "It could not be read, so nothing was decided: "+r.Err.Error()+".",
+			"It is left alone for a growing number of ticks, until it can be read again.")
 	}
-	lines := append([]string{}, r.explainHoldings()...)
+	lines := append(who, r.explainHoldings()...)
 	lines = append(lines, r.explainCost()...)
 	verdict := "Verdict: " + r.Verdict + "."
 	if r.Meaning != "" {

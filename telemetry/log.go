@@ -23,6 +23,7 @@ func (l DecisionLog) Record(r *Record) {
 		Str("policy", r.Policy).
 		Str("mode", string(r.Mode)).
 		Str("text", r.Describe())
+	r.logContainer(e)
 	if r.Err != nil {
 		e.Str("error", r.Err.Error()).Msg("decision")
 		return

@@ -23,8 +23,12 @@ type Record struct {
 	Time   time.Time
 	Tick   uint64 // since the start of the run, from 1
 	Cgroup memcg.ID
-	Policy string
-	Mode   Mode
+	// Name is what people call the cgroup, such as shop/cart-7d9/app for a
+	// container of Kubernetes; "" where its path is all there is.
+	Name      string
+	Container Container
+	Policy    string
+	Mode      Mode
 	// Glance tells that only memory.current was read, between two samples, and
 	// that the last sample's verdict and headroom were kept to. There is such a
 	// record only where a request followed from it.

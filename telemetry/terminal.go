@@ -47,5 +47,5 @@ func (t *Terminal) Record(r *Record) {
 	if r.Err == nil {
 		t.verdicts[r.Cgroup] = r.Verdict
 	}
-	fmt.Fprintf(t.W, "%s %s  %s\n", r.Time.Format("15:04:05"), Name(r.Cgroup.Path), r.Describe())
+	fmt.Fprintf(t.W, "%s %s  %s\n", r.Time.Format("15:04:05"), r.Label(), r.Describe())
 }

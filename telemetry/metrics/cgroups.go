@@ -30,6 +30,8 @@ type cgroup struct {
 	inode                 uint64
 	label                 string
 	policy, mode, verdict string
+	name                  string
+	container             telemetry.Container
 	readable              bool
 
 	current, anon, file, swap, lent memcg.Field
@@ -79,6 +81,7 @@ func labelOf(path string) string {
 
 func (c *cgroup) see(r *telemetry.Record) {
 	c.policy, c.mode, c.readable = r.Policy, string(r.Mode), r.Err == nil
+	c.name, c.container = r.Name, r.Container
 	if r.Done != nil {
 		grow(&c.reclaimed, taken(r.Done))
 		grow(&c.swapped, r.Done.SwapOut)
@@ -109,7 +112,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	infoDesc      = desc("info", "A watched cgroup, with the policy it falls under and its mode; always 1.", "policy", "mode")
+	infoDesc = desc("info", "A watched cgroup, with the policy it falls under, its mode and the container it is of, where one is known; always 1.",
+		"policy", "mode", "name", "namespace", "pod", "container")
 	verdictDesc   = desc("verdict", "The verdict on a cgroup; 1 for the one that holds, and no series for the others.", "verdict")
 	readableDesc  = desc("readable", "1 where the last look at the cgroup could read it.")
 	residentDesc  = desc("resident_bytes", "What the cgroup is charged for (memory.current).")
@@ -165,7 +169,7 @@ func (c *cgroup) collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
-	value(infoDesc, gauge, 1, c.policy, c.mode)
+	value(infoDesc, gauge, 1, c.policy, c.mode, c.name, c.container.Namespace, c.container.Pod, c.container.Name)
 	value(readableDesc, gauge, oneIf(c.readable))
 	value(wantedDesc, counter, float64(c.wanted))
 	value(requestsDesc, counter, float64(c.requests))

@@ -30,6 +30,7 @@ func testMetrics() *Metrics {
 
 func record(path string, inode uint64) *telemetry.Record {
 	return &telemetry.Record{
+		Name: "shop/cart-7d9/app", Container: telemetry.Container{Namespace: "shop", Pod: "cart-7d9", Name: "app"},
 		Time: time.Unix(1000, 0), Tick: 1, Cgroup: memcg.ID{Path: path, Inode: inode}, Policy: "batch", Mode: telemetry.Enforce,
 		Verdict: "idle", Rule: "squeeze", Current: memcg.Value(1 << 20), Anon: memcg.Value(1000), File: memcg.Value(0),
 		Swap: memcg.Absent(memcg.Unsupported), RefaultAnon: memcg.Value(3), RefaultFile: memcg.Value(4), Stall: memcg.Value(2_500_000),
@@ -102,7 +103,7 @@ func TestAScrapeShowsWhatWasRecorded(t *testing.T) {
 		"memagent_request_duration_seconds":       {"via=memory.reclaim 1"},
 		"memagent_reclaimed_bytes_total":          {"policy=batch 4096"},
 		"memagent_knob_writes_total":              {"knob=memory.high,outcome=written 1"},
-		"memagent_cgroup_info":                    {"cgroup=/batch/job,mode=enforce,policy=batch 1"},
+		"memagent_cgroup_info":                    {"cgroup=/batch/job,container=app,mode=enforce,name=shop/cart-7d9/app,namespace=shop,pod=cart-7d9,policy=batch 1"},
 		"memagent_cgroup_verdict":                 {"cgroup=/batch/job,verdict=idle 1"},
 		"memagent_cgroup_readable":                {"cgroup=/batch/job 1"},
 		"memagent_cgroup_resident_bytes":          {"cgroup=/batch/job 1.048576e+06"},

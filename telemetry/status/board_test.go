@@ -186,6 +186,16 @@ func TestACgroupIsFoundByWhatPeopleType(t *testing.T) {
 	}
 }
 
+func TestAContainerIsFoundAndShownByItsName(t *testing.T) {
+	b := testBoard()
+	r := quietly("/kubepods.slice/cri-containerd-1a2b.scope", 7, 1)
+	r.Name = "shop/cart-7d9/app"
+	b.Record(r)
+	if d := detail(t, b, "shop/cart-7d9/app"); d.Cgroup.Path != r.Cgroup.Path || d.Cgroup.Name != r.Name {
+		t.Errorf("got %+v", d.Cgroup)
+	}
+}
+
 func TestARecordOfAKnownCgroupAllocatesNothingOnceItsPastIsFull(t *testing.T) {
 	b := testBoard()
 	r := wishing("/a", 1, 5)

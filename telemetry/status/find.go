@@ -12,7 +12,8 @@ import (
 const maxNear = 5
 
 // find returns the cgroup that name means: its path, its path with the usual
-// mount before it, or the end of the path of one cgroup only. Among equals the
+// mount before it, the name of its container, or the end of the path of one
+// cgroup only. Among equals the
 // living one counts, then the one that went last. Without one it is nil.
 func (b *Board) find(want string) *history {
 	var ends []*history
@@ -20,7 +21,7 @@ func (b *Board) find(want string) *history {
 		switch {
 		case h.id.Path == want:
 			return h
-		case strings.HasSuffix(h.id.Path, want):
+		case strings.HasSuffix(h.id.Path, want), h.latest.name != "" && "/"+h.latest.name == want:
 			ends = append(ends, h)
 		}
 	}

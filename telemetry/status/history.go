@@ -41,6 +41,7 @@ type entry struct {
 type row struct {
 	seen                             time.Time
 	policy, mode, verdict, rule, err string
+	name                             string // what people call it, "" for its path
 
 	current, anon, file, swap, lent memcg.Field
 	refaults, stall                 memcg.Field
@@ -64,7 +65,7 @@ type action struct {
 
 // see takes what a record says into the row.
 func (w *row) see(r *telemetry.Record) {
-	w.seen, w.policy, w.mode, w.err = r.Time, r.Policy, string(r.Mode), ""
+	w.seen, w.policy, w.mode, w.name, w.err = r.Time, r.Policy, string(r.Mode), r.Name, ""
 	if r.Done != nil {
 		w.acted.outcome(r)
 	}

@@ -15,7 +15,7 @@ import (
 func (h *history) wire() Cgroup {
 	w := &h.latest
 	c := Cgroup{
-		Path: h.id.Path, Name: telemetry.Name(h.id.Path), Inode: h.id.Inode,
+		Path: h.id.Path, Name: w.label(h.id.Path), Inode: h.id.Inode,
 		Policy: w.policy, Mode: w.mode, Seen: w.seen, Verdict: w.verdict, Rule: w.rule, Error: w.err,
 		Current: number(w.current), Anon: number(w.anon), File: number(w.file), Swap: number(w.swap), Lent: number(w.lent),
 	}
@@ -61,6 +61,14 @@ func (h *history) wire() Cgroup {
 		c.Last = &Action{Time: w.acted.at, Text: w.acted.text()}
 	}
 	return c
+}
+
+// label is what people call a cgroup.
+func (w *row) label(path string) string {
+	if w.name != "" {
+		return telemetry.Name(w.name)
+	}
+	return telemetry.Name(path)
 }
 
 // text says the action in the few words that a column has.

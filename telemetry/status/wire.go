@@ -70,7 +70,7 @@ type Node struct {
 // Cgroup is one row: a watched cgroup as it was last seen.
 type Cgroup struct {
 	Path    string    `json:"path"`
-	Name    string    `json:"name"` // the path for people, quoted where it is not plain text
+	Name    string    `json:"name"` // its container's name where one is known, else the path; quoted where it is not plain text
 	Inode   uint64    `json:"inode"`
 	Policy  string    `json:"policy"`
 	Mode    string    `json:"mode"`
