@@ -33,8 +33,9 @@ const (
 	// the host's other cgroups may have spent more than that.
 	agingPatience = time.Second
 	// agingsFirst is how many agings bring what nobody uses from the youngest
-	// generation to one that can be evicted.
-	agingsFirst = 2
+	// generation to one that can be evicted, and merge the file that 6.12 would
+	// take first into it.
+	agingsFirst = 3
 )
 
 // ager paces aging over all cgroups.
@@ -78,6 +79,9 @@ func (c *Core) ageFirst(now time.Time, host *memcg.HostSample, cg *cgroup, r *te
 	case c.ager.resume != never && wait <= 0:
 		cg.agings++
 		c.age(cg.id)
+	case !cg.moves && cg.file >= r.Want:
+		r.Swappiness = memcg.SwappinessOf(0) // anon catches up when it has aged
+		return false
 	case c.ager.resume == never:
 		cg.wakeAt = now.Add(wakeLeast)
 	case wait <= agingPatience:

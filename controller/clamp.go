@@ -71,7 +71,9 @@ func (c *Core) handOut(now time.Time, host *memcg.HostSample, slots int) {
 			slots -= len(c.requests) - handed
 			continue
 		}
-		cg.agings = 0
+		if v, _ := r.Swappiness.Get(); v > 0 {
+			cg.agings = 0
+		}
 		reserve := c.fitSwapBudgets(now, host, cg, r)
 		if r.Held != "" {
 			continue

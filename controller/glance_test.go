@@ -167,3 +167,17 @@ func TestARaceThatIsLostIsGivenUpForLongerEachTime(t *testing.T) {
 		t.Error("headroom that keeps anon from a stream was given up")
 	}
 }
+
+func TestWhatARequestTakesIsNoFilling(t *testing.T) {
+	var f filling
+	now := time.Unix(1000, 0)
+	f.see(now, 100*mib, 0, false)
+	now = now.Add(100 * time.Millisecond)
+	f.see(now, 80*mib, 0, true) // most of a request for 30 MiB has shown
+	f.taken += 30 * mib
+	now = now.Add(100 * time.Millisecond)
+	f.see(now, 72*mib, 0, false) // 2 MiB came meanwhile, in 0.2 s
+	if f.rate < 9*mib || f.rate > 11*mib {
+		t.Errorf("%.1f MiB a second, want 10", f.rate/mib)
+	}
+}

@@ -11,24 +11,26 @@ import (
 // of what was taken, s of 200.
 type sides struct {
 	anon, file float64 // bytes taken of late by such requests
-	// short is set when anon alone gave next to nothing: the next request
-	// leaves the choice to the kernel.
-	short bool
+	// rest is how many requests take file before anon is tried again, since it
+	// gave next to nothing.
+	rest int
 }
 
 const (
 	// sidesKeep is how much is remembered, in bytes: enough to average over
 	// requests, little enough to follow a policy that changes.
 	sidesKeep = 64 << 20
-	// sidesLeast is the part of an anon request that must have come of it.
+	// sidesLeast is the part of an anon request that must have come of it, and
+	// sidesRest how many requests take file when it has not.
 	sidesLeast = 0.25
+	sidesRest  = 4
 )
 
 // next returns the swappiness of the next request for v, 0..200: of one side.
 func (s *sides) next(v int) memcg.Swappiness {
-	if s.short {
-		s.short = false
-		return memcg.SwappinessOf(v)
+	if s.rest > 0 {
+		s.rest--
+		return memcg.SwappinessOf(0)
 	}
 	if s.anon*float64(200-v) <= s.file*float64(v) {
 		return memcg.SwappinessOf(memcg.SwappinessMax)
@@ -50,7 +52,9 @@ func (s *sides) took(o *memcg.Outcome) {
 	if sum := s.anon + s.file; sum > sidesKeep {
 		s.anon, s.file = s.anon*sidesKeep/sum, s.file*sidesKeep/sum
 	}
-	s.short = v == memcg.SwappinessMax && float64(swapped) < sidesLeast*float64(o.Request.Bytes)
+	if v == memcg.SwappinessMax && float64(swapped) < sidesLeast*float64(o.Request.Bytes) {
+		s.rest = sidesRest
+	}
 }
 
 // side picks one side for a request that wants mostly anon, where there is

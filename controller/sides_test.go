@@ -42,13 +42,15 @@ func TestRequestsOfOneSideAddUpToTheSwappiness(t *testing.T) {
 	}
 }
 
-func TestWhenAnonAloneGivesNothingTheKernelChooses(t *testing.T) {
+func TestWhenAnonAloneGivesNothingFileGivesForAWhile(t *testing.T) {
 	var s sides
 	o := obey(s.next(180), mib, 0)
 	o.Request.Bytes = mib
 	s.took(o)
-	if got := s.next(180); got != memcg.SwappinessOf(180) {
-		t.Errorf("after nothing came of it: %v, want 180", got)
+	for range sidesRest {
+		if got := s.next(180); got != memcg.SwappinessOf(0) {
+			t.Errorf("after nothing came of it: %v, want file alone", got)
+		}
 	}
 	if got := s.next(180); got != memcg.SwappinessOf(memcg.SwappinessMax) {
 		t.Errorf("then: %v, want another try", got)
