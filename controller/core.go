@@ -107,6 +107,7 @@ type Core struct {
 
 	requests []Request
 	records  []telemetry.Record
+	tape     *tape
 }
 
 type support uint8
@@ -140,6 +141,7 @@ func NewCore(cfg *config.Config, mode telemetry.Mode, self string, notify Notifi
 // are no longer watched. Both slices are the caller's to read until the next
 // call.
 func (c *Core) Track(all []memcg.ID, complete bool, now time.Time) (watched, gone []memcg.ID) {
+	c.tape.tracked(c.cfg, all, complete, now)
 	here := make(map[memcg.ID]bool, len(all))
 	for _, id := range all {
 		if id.Path == "/" {
@@ -253,7 +255,7 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 		}
 	}
 	c.recallShort(host)
-	for ob := range obs {
+	for ob := range c.tape.looking(obs, now) {
 		if ob.Current.Known() {
 			if r, ok := c.glance(now, host, ob); ok {
 				c.records = append(c.records, r)
@@ -267,6 +269,7 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 	c.dropHeld(now)
 	c.putBackLeaving()
 	c.release()
+	c.tape.stepped(c.noKnobs, done, slots, now)
 	return c.requests, c.records
 }
 
@@ -320,7 +323,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	if current, ok := s.Current.Get(); ok {
 		cg.current = current
 		rate, _ := d.Signals.FillRate.Get()
-		cg.fill.see(now, float64(current), rate, busy)
+		cg.fill.see(now, float64(current), rate)
 		cg.sawAfter(now, current)
 	}
 	cg.wakeAt = c.nextLook(now, cg)

@@ -299,9 +299,14 @@ func (l *Loop) rescan(now time.Time) error {
 	}
 	for _, id := range gone {
 		l.forget(id)
-		l.Sink.Record(&telemetry.Record{Time: now, Cgroup: id, Err: fmt.Errorf("cgroup %s: %w", id.Path, memcg.ErrGone)})
+		l.Sink.Record(goneRecord(id, now))
 	}
 	return nil
+}
+
+// goneRecord tells that a cgroup is gone.
+func goneRecord(id memcg.ID, now time.Time) *telemetry.Record {
+	return &telemetry.Record{Time: now, Cgroup: id, Err: fmt.Errorf("cgroup %s: %w", id.Path, memcg.ErrGone)}
 }
 
 // look reads the watched cgroups that are wanted, parents before children.

@@ -45,6 +45,7 @@ func (c *Core) DrawFrom(s numapolicy.Source) { c.nodes.from = s }
 // a node is short between two readings the node law goes. Step gets the same
 // reading again, as often as there are steps before the next one.
 func (c *Core) SeeHost(now time.Time, h *memcg.HostSample) {
+	c.tape.sawHost(h, now)
 	var elapsed time.Duration
 	if !c.nodes.seenAt.IsZero() {
 		elapsed = now.Sub(c.nodes.seenAt)
@@ -110,8 +111,8 @@ func (c *Core) takeFrom(cg *cgroup, r *telemetry.Record, d *numapolicy.Decision)
 		return
 	}
 	if d.Reach == numapolicy.OneNode {
+		cg.placing.draw = drawOf(d)
 		r.Draw = &cg.placing.draw
-		show(r.Draw, d)
 		if d.Most < r.Want {
 			r.Want, r.Clipped = d.Most, "node"
 		}
@@ -131,17 +132,18 @@ var whyNowhere = map[string]string{
 	"demotes-outside":     "the kernel moves what is reclaimed to nodes outside of cpuset.mems",
 }
 
-// show writes a draw among nodes as a record has it.
-func show(t *telemetry.Draw, d *numapolicy.Decision) {
+// drawOf is a draw among nodes as a record has it.
+func drawOf(d *numapolicy.Decision) telemetry.Draw {
 	entries := d.Drawing.Entries()
-	*t = telemetry.Draw{
+	t := telemetry.Draw{
 		Node: d.Drawing.Item, Weight: d.Drawing.Weight, Total: d.Drawing.Total(),
 		Ticket: d.Drawing.Ticket, Tickets: d.Drawing.Tickets(), Entries: len(entries),
-		Weights: t.Weights[:0],
 	}
+	t.Weights = make([]telemetry.NodeWeight, 0, min(len(entries), telemetry.DrawWeights))
 	for _, e := range entries[:min(len(entries), telemetry.DrawWeights)] {
 		t.Weights = append(t.Weights, telemetry.NodeWeight{Node: e.Item, Weight: e.Weight})
 	}
+	return t
 }
 
 // on returns the nodes that a wish is for, none where it is for all.

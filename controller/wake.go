@@ -53,13 +53,8 @@ type filling struct {
 }
 
 // see books a look at memory.current. known is the rate of a whole sample in
-// bytes a second, 0 where there is none. While a request is in flight, part of
-// what it takes has shown and nothing is booked yet: such a look tells no rate.
-func (f *filling) see(now time.Time, current, known float64, busy bool) {
-	if busy && !f.at.IsZero() {
-		f.rate = max(f.rate, known)
-		return
-	}
+// bytes a second, 0 where there is none.
+func (f *filling) see(now time.Time, current, known float64) {
 	rate := known
 	elapsed := now.Sub(f.at).Seconds()
 	if !f.at.IsZero() && elapsed > 0 {
@@ -107,8 +102,7 @@ func (c *Core) glance(now time.Time, host *memcg.HostSample, ob Observation) (r 
 		}
 		return r, false
 	}
-	_, busy := c.inFlight[cg.id]
-	cg.fill.see(now, float64(current), 0, busy)
+	cg.fill.see(now, float64(current), 0)
 	cg.sawAfter(now, current)
 	cg.wakeAt = c.nextLook(now, cg)
 	if cg.hold.Above == 0 || current <= cg.hold.Above || cg.race.lost(now, &cg.hold) {
@@ -178,6 +172,7 @@ func (c *Core) Unheard() (list []memcg.ID) {
 // Heard notes that a cgroup met a limit, so that it is looked at soon. Where the
 // limit is left to the kernel, that it is met is no news.
 func (c *Core) Heard(id memcg.ID, now time.Time) {
+	c.tape.heard(id, now)
 	if cg, ok := c.cgroups[id]; ok && cg.hold.Above > 0 && !cg.race.lost(now, &cg.hold) {
 		c.wake(cg, now, now.Sub(cg.sampledAt) >= c.cfg.Interval/earlySamples)
 	}
@@ -203,6 +198,7 @@ func (c *Core) wake(cg *cgroup, at time.Time, closely bool) {
 // aging, or the next one of a cgroup that fills up while it is kept below its
 // limit.
 func (c *Core) CameBack(r Result, now time.Time) {
+	c.tape.cameBack(&r, now)
 	id := r.Reclaim.Cgroup
 	if r.Setting.Knob != "" {
 		id = r.Setting.Cgroup

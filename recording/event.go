@@ -74,6 +74,8 @@ type Config struct {
 	Text string // as YAML, with every default
 	Mode string
 	Self string // the agent's own cgroup, "" where it is unknown
+	// Draws tells that there was a source of numbers to draw nodes with.
+	Draws bool
 }
 
 // Result is what came of a request: of Reclaim, of an aging, or of setting a

@@ -12,6 +12,7 @@ func (c *codec) event(e *Event) {
 		str(c, &e.Config.Text)
 		str(c, &e.Config.Mode)
 		str(c, &e.Config.Self)
+		c.flag(&e.Config.Draws)
 	case Tracked:
 		c.flag(&e.Complete)
 		list(c, &e.Cgroups, (*codec).id)

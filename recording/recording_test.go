@@ -90,7 +90,7 @@ func TestARecordingThatIsCutOffAnywhereIsReadAsFarAsItGoes(t *testing.T) {
 	data := record(t, day(4)...)
 	const whole = 17
 	most := 0
-	for n := 0; n < len(data); n += 1 + len(data)/500 {
+	for n := 0; n < len(data); n += 1 + len(data)/150 {
 		r, err := NewReader(bytes.NewReader(data[:n]))
 		if err != nil {
 			if !errors.Is(err, ErrNotRecording) {
@@ -116,7 +116,7 @@ func TestWhatADiskHasChangedIsNotTakenForSamples(t *testing.T) {
 	events := day(2)
 	plain := unzip(t, record(t, events...))
 	at := bytes.IndexByte(plain, '\n') + 1
-	for i := at; i < len(plain); i += 1 + len(plain)/300 {
+	for i := at; i < len(plain); i += 1 + len(plain)/100 {
 		broken := bytes.Clone(plain)
 		broken[i] ^= 0x10
 		r := read(t, zip(broken))
