@@ -25,6 +25,8 @@ func (c *Core) clamp(host *memcg.HostSample, cg *cgroup, r *telemetry.Record) {
 	case r.Held != "":
 	case busy:
 		r.Held = "the request before is still in flight"
+	case c.setting[cg.id]:
+		r.Held = "a write to one of its files is still in flight"
 	default:
 		c.fitSwappiness(cg, r)
 	}

@@ -16,7 +16,7 @@ func (c *Core) considerLoan(now time.Time, host *memcg.HostSample, cg *cgroup, s
 	}
 	v, ok := c.lendSight(now, host, cg, s, d, r)
 	if !ok {
-		r.Lending.Held = "memory.high or memory.current could not be read"
+		r.Lending.On, r.Lending.Held = true, "memory.high or memory.current could not be read"
 		return
 	}
 	m := cg.loan.decide(&v)
