@@ -323,7 +323,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	if current, ok := s.Current.Get(); ok {
 		cg.current = current
 		rate, _ := d.Signals.FillRate.Get()
-		cg.fill.see(now, float64(current), rate)
+		cg.fill.see(now, float64(current), rate, busy)
 		cg.sawAfter(now, current)
 	}
 	cg.wakeAt = c.nextLook(now, cg)

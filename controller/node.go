@@ -111,8 +111,8 @@ func (c *Core) takeFrom(cg *cgroup, r *telemetry.Record, d *numapolicy.Decision)
 		return
 	}
 	if d.Reach == numapolicy.OneNode {
-		cg.placing.draw = drawOf(d)
 		r.Draw = &cg.placing.draw
+		show(r.Draw, d)
 		if d.Most < r.Want {
 			r.Want, r.Clipped = d.Most, "node"
 		}
@@ -132,18 +132,17 @@ var whyNowhere = map[string]string{
 	"demotes-outside":     "the kernel moves what is reclaimed to nodes outside of cpuset.mems",
 }
 
-// drawOf is a draw among nodes as a record has it.
-func drawOf(d *numapolicy.Decision) telemetry.Draw {
+// show writes a draw among nodes as a record has it.
+func show(t *telemetry.Draw, d *numapolicy.Decision) {
 	entries := d.Drawing.Entries()
-	t := telemetry.Draw{
+	*t = telemetry.Draw{
 		Node: d.Drawing.Item, Weight: d.Drawing.Weight, Total: d.Drawing.Total(),
 		Ticket: d.Drawing.Ticket, Tickets: d.Drawing.Tickets(), Entries: len(entries),
+		Weights: t.Weights[:0],
 	}
-	t.Weights = make([]telemetry.NodeWeight, 0, min(len(entries), telemetry.DrawWeights))
 	for _, e := range entries[:min(len(entries), telemetry.DrawWeights)] {
 		t.Weights = append(t.Weights, telemetry.NodeWeight{Node: e.Item, Weight: e.Weight})
 	}
-	return t
 }
 
 // on returns the nodes that a wish is for, none where it is for all.

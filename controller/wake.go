@@ -53,8 +53,13 @@ type filling struct {
 }
 
 // see books a look at memory.current. known is the rate of a whole sample in
-// bytes a second, 0 where there is none.
-func (f *filling) see(now time.Time, current, known float64) {
+// bytes a second, 0 where there is none. While a request is in flight, part of
+// what it takes has shown and nothing is booked yet: such a look tells no rate.
+func (f *filling) see(now time.Time, current, known float64, busy bool) {
+	if busy && !f.at.IsZero() {
+		f.rate = max(f.rate, known)
+		return
+	}
 	rate := known
 	elapsed := now.Sub(f.at).Seconds()
 	if !f.at.IsZero() && elapsed > 0 {
@@ -102,7 +107,8 @@ func (c *Core) glance(now time.Time, host *memcg.HostSample, ob Observation) (r 
 		}
 		return r, false
 	}
-	cg.fill.see(now, float64(current), 0)
+	_, busy := c.inFlight[cg.id]
+	cg.fill.see(now, float64(current), 0, busy)
 	cg.sawAfter(now, current)
 	cg.wakeAt = c.nextLook(now, cg)
 	if cg.hold.Above == 0 || current <= cg.hold.Above || cg.race.lost(now, &cg.hold) {
