@@ -20,6 +20,7 @@ type idleAnon struct {
 	short, long int   // passes
 	swappiness  string
 	headroom    string // "" for none
+	guard       bool   // swap may be guarded against a stream
 	checks      func([]result.Run) []result.Check
 }
 
@@ -78,6 +79,9 @@ policies:
 `, idleTick, i.name, idleCgroup, law, i.swappiness)
 	if i.headroom != "" {
 		text += "    headroom: " + i.headroom + "\n"
+	}
+	if i.guard {
+		text += "    swap_guard: true\n"
 	}
 	return text
 }
