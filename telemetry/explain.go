@@ -62,11 +62,15 @@ func (r *Record) explainHoldings() []string {
 	lines := []string{fmt.Sprintf("It holds %s: %s of anon and %s of file; in swap it has %s.",
 		describeBytes(r.Current), describeBytes(r.Anon), describeBytes(r.File), describeBytes(r.Swap))}
 	if len(r.Nodes) > 1 {
-		parts := make([]string, len(r.Nodes))
-		for i, n := range r.Nodes {
-			parts[i] = fmt.Sprintf("%s of anon and %s of file on node %d", describeBytes(n.Anon), describeBytes(n.File), n.Node)
+		var parts []string
+		for _, n := range r.Nodes {
+			if n.Anon != memcg.Value(0) || n.File != memcg.Value(0) {
+				parts = append(parts, fmt.Sprintf("%s of anon and %s of file on node %d", describeBytes(n.Anon), describeBytes(n.File), n.Node))
+			}
 		}
-		lines = append(lines, "Of that, "+strings.Join(parts, "; ")+".")
+		if len(parts) > 0 {
+			lines = append(lines, "Of that, "+strings.Join(parts, "; ")+".")
+		}
 	}
 	return lines
 }

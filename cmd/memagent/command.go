@@ -23,6 +23,7 @@ const (
 
 // env is all that a command touches beside its arguments.
 type env struct {
+	in       io.Reader // nil: none
 	out, err io.Writer
 	tty      bool // out is a terminal
 }
@@ -59,7 +60,7 @@ Try it in this order:
 	root.SetOut(e.out)
 	root.SetErr(e.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(e), checkCommand(e), restoreCommand(e), versionCommand(e))
+	root.AddCommand(runCommand(e), checkCommand(e), restoreCommand(e), statusCommand(e), topCommand(e), explainCommand(e), versionCommand(e))
 	err := root.ExecuteContext(ctx)
 	var code silent
 	var usage usageError

@@ -17,5 +17,5 @@ func main() {
 	// The first signal ends the run in order; with the handler gone, a second
 	// one ends it at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, env{out: os.Stdout, err: os.Stderr, tty: isTerminal(os.Stdout)}, os.Args[1:]))
+	os.Exit(run(ctx, env{in: os.Stdin, out: os.Stdout, err: os.Stderr, tty: isTerminal(os.Stdout)}, os.Args[1:]))
 }

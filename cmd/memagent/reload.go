@@ -75,14 +75,18 @@ func (r *reloader) reload(ctx context.Context, asked bool) {
 
 // Why a good config is not taken while memagent runs.
 var (
-	errStateDir = errors.New("state_dir cannot change while memagent runs: its journal is there")
-	errObserver = errors.New("memagent was started to observe and holds no file open for writing")
+	errStateDir  = errors.New("state_dir cannot change while memagent runs: its journal is there")
+	errTelemetry = errors.New("telemetry cannot change while memagent runs: others are connected")
+	errObserver  = errors.New("memagent was started to observe and holds no file open for writing")
 )
 
 // accept refuses what only a restart can carry out.
 func (r *reloader) accept(was, next *config.Config) error {
 	if was.StateDir != next.StateDir {
 		return fmt.Errorf("%w; restart it to go from %s to %s", errStateDir, was.StateDir, next.StateDir)
+	}
+	if was.Telemetry != next.Telemetry {
+		return fmt.Errorf("%w; restart it to have another", errTelemetry)
 	}
 	if !r.writable && r.mode(next) == telemetry.Enforce {
 		return fmt.Errorf("%w; restart it to enforce", errObserver)

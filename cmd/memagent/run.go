@@ -26,6 +26,7 @@ type runFlags struct {
 	once             bool
 	duration         time.Duration
 	log              string
+	status, metrics  string
 }
 
 func runCommand(e env) *cobra.Command {
@@ -52,6 +53,8 @@ in force.`,
 	flags.BoolVar(&f.enforce, "enforce", false, "carry decisions out, whatever mode the config has")
 	flags.BoolVar(&f.once, "once", false, "decide once for each cgroup, carry it out and end")
 	flags.DurationVar(&f.duration, "for", 0, "end after this `TIME` (1m30s); 0 runs until stopped")
+	flags.StringVar(&f.status, "status", "", "`PATH` of a socket to be asked at by memagent status, top and explain, whatever the config says")
+	flags.StringVar(&f.metrics, "metrics", "", "`ADDRESS` to be scraped at by Prometheus, unix:PATH or 127.0.0.1:PORT, whatever the config says")
 	flags.StringVar(&f.log, "log", "auto", "`FORM` of the output: json, text, or auto: text on a terminal")
 	return cmd
 }
@@ -65,6 +68,10 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		return err
 	}
 	cfg, live, err := f.load()
+	if err != nil {
+		return err
+	}
+	where, err := f.where(cfg)
 	if err != nil {
 		return err
 	}
@@ -89,7 +96,6 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		Core:     controller.NewCore(cfg, mode, self, notices, started),
 		Host:     fs,
 		Interval: cfg.Interval,
-		Sink:     telemetry.Sinks{summary, decisions},
 		Notify:   notices,
 	}
 	loop.Core.DrawFrom(draws)
@@ -105,6 +111,12 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		ctx, cancel = context.WithTimeout(ctx, f.duration)
 		defer cancel()
 	}
+	front, err := openFront(ctx, where, cfg.Interval, f.stand(cfg, live), fs.Writes, notices)
+	if err != nil {
+		return err
+	}
+	defer front.close()
+	front.watch(&loop, summary, decisions)
 	if live != nil && !f.once {
 		r := &reloader{live: live, logger: logger, notices: notices, mode: f.mode, writable: mode == telemetry.Enforce, configs: make(chan controller.Config)}
 		loop.Configs = r.configs
@@ -169,7 +181,7 @@ func (f *runFlags) mode(cfg *config.Config) telemetry.Mode {
 func (f *runFlags) announce(l zerolog.Logger, fs *cgroupfs.FS, cfg *config.Config, mode telemetry.Mode, seed string) {
 	name := f.config
 	if name == "" {
-		name = "built-in: observe everything"
+		name = builtIn
 	}
 	l.Info().Str("version", version).Str("config", name).Str("mode", string(mode)).
 		Str("host", fs.Layout().Describe()).Dur("interval_ms", cfg.Interval).Int("policies", len(cfg.Policies)).Str("seed", seed).

@@ -12,9 +12,9 @@
 //
 // The past is bounded for the host as a whole: MaxRecords records are shared
 // evenly among the watched cgroups, MaxDepth each at most and one each at
-// least. A run of records that say the same, with nothing wanted and nothing
-// done, is kept as one with a count, so that the last action stays in sight
-// of a cgroup that has been quiet for an hour.
+// least. A run of records that say the same, with nothing done, is kept as one
+// with a count, so that the last action stays in sight of a cgroup that has been
+// quiet for an hour.
 //
 // # The answers
 //

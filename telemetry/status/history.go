@@ -108,7 +108,7 @@ func (a *action) outcome(r *telemetry.Record) {
 // add keeps a record, at most depth of them.
 func (h *history) add(r *telemetry.Record, depth int) {
 	if h.count > 0 {
-		if last := h.at(h.count - 1); quiet(r) && quiet(&last.record) && last.record.Verdict == r.Verdict && last.record.Rule == r.Rule {
+		if last := h.at(h.count - 1); goesOn(&last.record, r) {
 			last.record.CopyFrom(r)
 			last.times++
 			return
@@ -146,7 +146,12 @@ func (h *history) fit(depth int) {
 // at returns entry i, the oldest first.
 func (h *history) at(i int) *entry { return &h.entries[(h.first+i)%len(h.entries)] }
 
-// quiet reports whether nothing was wanted, done or learned.
-func quiet(r *telemetry.Record) bool {
-	return r.Err == nil && r.Want == 0 && r.Done == nil && len(r.Settings) == 0 && r.Mems.Want == "" && !r.Glance
+// goesOn reports whether b says what a said before, with nothing done or learned
+// in either: nothing wanted, or the same wish held back for the same reason.
+func goesOn(a, b *telemetry.Record) bool {
+	return still(a) && still(b) && a.Verdict == b.Verdict && a.Rule == b.Rule && (a.Want > 0) == (b.Want > 0) && a.Held == b.Held && a.Clipped == b.Clipped
+}
+
+func still(r *telemetry.Record) bool {
+	return r.Err == nil && !r.Acted && r.Done == nil && len(r.Settings) == 0 && r.Mems.Want == "" && !r.Glance
 }

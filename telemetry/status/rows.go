@@ -58,7 +58,7 @@ func (h *history) wire() Cgroup {
 		c.Nodes = append(c.Nodes, NodeUse{Node: int(n.Node), Anon: number(n.Anon), File: number(n.File)})
 	}
 	if w.acted.want > 0 {
-		c.Last = &Action{Time: w.acted.at, Text: w.acted.text()}
+		c.Last = &Action{Time: w.acted.at, Text: w.acted.text(), Want: w.acted.want, Took: number(w.acted.took), Held: w.acted.held}
 	}
 	return c
 }

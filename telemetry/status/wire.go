@@ -110,6 +110,12 @@ type NodeUse struct {
 type Action struct {
 	Time time.Time `json:"time"`
 	Text string    `json:"text"`
+	// Want is what was wanted and Took what was taken, in bytes; Took is null
+	// where it is not known (yet). Held is why it was not asked of the kernel,
+	// "" where it was.
+	Want uint64  `json:"want"`
+	Took *uint64 `json:"took"`
+	Held string  `json:"held,omitempty"`
 }
 
 // Detail is the answer to /v1/cgroups/PATH.

@@ -18,7 +18,6 @@ const beatsEach = 3
 
 // Manager is the service manager as memagent sees it. It is a telemetry.Ticks.
 type Manager struct {
-	mode     telemetry.Mode
 	health   *telemetry.Health
 	watchdog time.Duration // 0: none
 	send     func(message string) error
@@ -29,7 +28,7 @@ type Manager struct {
 // Find returns the manager that started this process and wants to be told, or
 // nil. failed is told, from another goroutine, of messages that did not go
 // out. An error means that the environment is not what sd_notify(3) says.
-func Find(mode telemetry.Mode, health *telemetry.Health, failed func(error)) (*Manager, error) {
+func Find(health *telemetry.Health, failed func(error)) (*Manager, error) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, nil
 	}
@@ -41,11 +40,11 @@ func Find(mode telemetry.Mode, health *telemetry.Health, failed func(error)) (*M
 		_, err := daemon.SdNotify(false, message)
 		return err
 	}
-	return newManager(mode, health, watchdog, send, failed), nil
+	return newManager(health, watchdog, send, failed), nil
 }
 
-func newManager(mode telemetry.Mode, health *telemetry.Health, watchdog time.Duration, send func(string) error, failed func(error)) *Manager {
-	return &Manager{mode: mode, health: health, watchdog: watchdog, send: send, failed: failed, news: make(chan string, 1)}
+func newManager(health *telemetry.Health, watchdog time.Duration, send func(string) error, failed func(error)) *Manager {
+	return &Manager{health: health, watchdog: watchdog, send: send, failed: failed, news: make(chan string, 1)}
 }
 
 // Ticked takes note of a regular tick. It must come after the tick was told to
@@ -54,7 +53,7 @@ func (m *Manager) Ticked(t *telemetry.Tick) {
 	if t.Early {
 		return
 	}
-	text := fmt.Sprintf("%s, watching %d cgroups", m.mode, t.Watched)
+	text := fmt.Sprintf("%s, watching %d cgroups", t.Mode, t.Watched)
 	if t.Err != nil {
 		text = "the host cannot be read: " + t.Err.Error()
 	}

@@ -34,11 +34,11 @@ func told(t *testing.T, what func(tick func(err error))) (messages []string) {
 			}
 			return nil
 		}
-		m := newManager(telemetry.Observe, health, 30*time.Second, send, func(err error) { t.Error(err) })
+		m := newManager(health, 30*time.Second, send, func(err error) { t.Error(err) })
 		ctx, cancel := context.WithCancel(t.Context())
 		wait := m.Start(ctx)
 		what(func(err error) {
-			tick := &telemetry.Tick{Began: time.Now(), Watched: 3, Err: err, Host: &memcg.HostSample{}}
+			tick := &telemetry.Tick{Began: time.Now(), Mode: telemetry.Observe, Watched: 3, Err: err, Host: &memcg.HostSample{}}
 			health.Ticked(tick)
 			m.Ticked(tick)
 			synctest.Wait()
@@ -90,7 +90,7 @@ func TestAManagerThatTakesNothingHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
 		health := telemetry.NewHealth(5*time.Second, time.Now())
-		m := newManager(telemetry.Observe, health, 0, func(string) error { <-stuck; return nil }, func(error) {})
+		m := newManager(health, 0, func(string) error { <-stuck; return nil }, func(error) {})
 		ctx, cancel := context.WithCancel(t.Context())
 		wait := m.Start(ctx)
 		for range 10 {
@@ -108,7 +108,7 @@ func TestAManagerThatTakesNothingHoldsNobodyUp(t *testing.T) {
 
 func TestWithoutAManagerThereIsNothingToTell(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
-	if m, err := Find(telemetry.Observe, nil, nil); m != nil || err != nil {
+	if m, err := Find(nil, nil); m != nil || err != nil {
 		t.Errorf("%v, %v", m, err)
 	}
 }
@@ -116,7 +116,7 @@ func TestWithoutAManagerThereIsNothingToTell(t *testing.T) {
 func TestAnEnvironmentThatMakesNoSenseIsAnError(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	t.Setenv("WATCHDOG_USEC", "soon")
-	if m, err := Find(telemetry.Observe, nil, nil); m != nil || err == nil || !strings.Contains(err.Error(), `WATCHDOG_USEC="soon"`) {
+	if m, err := Find(nil, nil); m != nil || err == nil || !strings.Contains(err.Error(), `WATCHDOG_USEC="soon"`) {
 		t.Errorf("%v, %v", m, err)
 	}
 }
@@ -130,13 +130,13 @@ func TestMessagesGoToTheSocketOfTheEnvironment(t *testing.T) {
 	defer l.Close()
 	t.Setenv("NOTIFY_SOCKET", path)
 	t.Setenv("WATCHDOG_USEC", "")
-	m, err := Find(telemetry.Enforce, telemetry.NewHealth(time.Second, time.Now()), func(err error) { t.Error(err) })
+	m, err := Find(telemetry.NewHealth(time.Second, time.Now()), func(err error) { t.Error(err) })
 	if err != nil || m == nil {
 		t.Fatalf("%v, %v", m, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	wait := m.Start(ctx)
-	m.Ticked(&telemetry.Tick{Watched: 1, Host: &memcg.HostSample{}})
+	m.Ticked(&telemetry.Tick{Mode: telemetry.Enforce, Watched: 1, Host: &memcg.HostSample{}})
 	buf := make([]byte, 256)
 	n, err := l.Read(buf)
 	if got := string(buf[:n]); err != nil || got != "STATUS=enforce, watching 1 cgroups" {
