@@ -32,7 +32,7 @@ const (
 	imbalanceLong   = 20 * time.Second
 
 	imbalanceWrong = 1000 // pages of anon that kernels take from node 1, or there is no imbalance
-	imbalanceApart = 0.02 // as much must be freed as was asked for
+	imbalanceApart = 0.02 // of what was asked for may be lacking, or be too much
 )
 
 var nodeImbalance = Scenario{
@@ -131,7 +131,7 @@ func demand(ctx context.Context, g *guest.Guest, c guest.Cgroup, agent companion
 	var asked, reached time.Time
 	w, err = follow(ctx, c, idleSample, func(now counters.Snapshot) (bool, error) {
 		if asked.IsZero() {
-			asked, target = time.Now(), now.Current-uint64(bytes)
+			asked, target = time.Now(), now.Current-uint64(float64(bytes)*(1-imbalanceApart))
 			if agent.agent != nil {
 				return false, c.Set("memory.max", fmt.Sprint(now.Current+uint64(spare)))
 			}
