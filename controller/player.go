@@ -27,9 +27,6 @@ type Player struct {
 	// Config is decided by instead of the recorded ones; nil: by those.
 	Config *config.Config
 	Mode   telemetry.Mode // with Config
-	// Seen, where it is not nil, gets every event before it is decided on. It
-	// must not keep it.
-	Seen func(e *recording.Event)
 
 	core    *Core
 	started time.Time
@@ -47,7 +44,6 @@ const notPlayed = "a replay by another config changes no limit: the samples woul
 // should, recording.ErrCut where it was cut short; what came before that was
 // played.
 func (p *Player) Play(r *recording.Reader) error {
-	p.started = r.Header.Time()
 	var e recording.Event
 	for {
 		err := r.Next(&e)
@@ -57,13 +53,22 @@ func (p *Player) Play(r *recording.Reader) error {
 		if err != nil {
 			return err
 		}
-		if p.Seen != nil {
-			p.Seen(&e)
-		}
-		if err := p.event(&e); err != nil {
-			return fmt.Errorf("event %d of the recording: %w", r.Events(), err)
+		if err := p.Feed(r, &e); err != nil {
+			return err
 		}
 	}
+}
+
+// Feed decides on one event, which was read from r, as Play does for all. It
+// does not keep it. An error ends the replay.
+func (p *Player) Feed(r *recording.Reader, e *recording.Event) error {
+	if p.core == nil {
+		p.started = r.Header.Time()
+	}
+	if err := p.event(e); err != nil {
+		return fmt.Errorf("event %d of the recording: %w", r.Events(), err)
+	}
+	return nil
 }
 
 func (p *Player) event(e *recording.Event) error {

@@ -244,6 +244,9 @@ func (w *Writer) Err() error {
 	return w.err
 }
 
+// Done is closed once nothing is written any more, for whatever reason.
+func (w *Writer) Done() <-chan struct{} { return w.done }
+
 // Close ends the recording with a mark that nothing is missing, waits for the
 // disk and returns Err.
 func (w *Writer) Close() error {

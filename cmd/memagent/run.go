@@ -26,6 +26,8 @@ type runFlags struct {
 	once             bool
 	duration         time.Duration
 	log              string
+	record           string
+	recordMost       string
 	status, metrics  string
 }
 
@@ -55,6 +57,8 @@ in force.`,
 	flags.DurationVar(&f.duration, "for", 0, "end after this `TIME` (1m30s); 0 runs until stopped")
 	flags.StringVar(&f.status, "status", "", "`PATH` of a socket to be asked at by memagent status, top and explain, whatever the config says")
 	flags.StringVar(&f.metrics, "metrics", "", "`ADDRESS` to be scraped at by Prometheus, unix:PATH or 127.0.0.1:PORT, whatever the config says")
+	flags.StringVar(&f.record, "record", "", "also record all that is read, and what comes of requests, to a new `FILE`")
+	addMaxSize(cmd, &f.recordMost)
 	flags.StringVar(&f.log, "log", "auto", "`FORM` of the output: json, text, or auto: text on a terminal")
 	return cmd
 }
@@ -99,6 +103,11 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		Notify:   notices,
 	}
 	loop.Core.DrawFrom(draws)
+	endRecording, err := keepRecording(f.record, f.recordMost, fs, loop.Core, started, notices)
+	if err != nil {
+		return err
+	}
+	defer endRecording()
 	f.announce(logger, fs, cfg, mode, seed)
 	if mode == telemetry.Enforce && !f.once {
 		if j := openJournal(ctx, logger, notices, fs, cfg); j != nil {
