@@ -13,13 +13,19 @@ type offer struct {
 	numapolicy.Offer
 	node   memcg.NodeID
 	record int    // place in Core.records
-	spare  uint64 // bytes above its floor
+	floor  uint64 // bytes at which it stops
+	spare  uint64 // bytes above that
 }
 
 // offer notes what a cgroup that wants nothing itself could give on each node
 // that is short. The record is the next one of the step.
 func (c *Core) offer(cg *cgroup, d *workingset.Decision, r *telemetry.Record, in numapolicy.Input, p numapolicy.Policy) {
 	spare, ok := d.Signals.Reclaimable.Get()
+	floor, _ := d.Signals.Floor.Get()
+	switch d.Verdict {
+	case workingset.Throttled, workingset.LimitBound, workingset.FileThrash:
+		return // it lacks memory itself, and file most of all
+	}
 	if !in.ByNode || in.Random == nil || !ok || cg.held != "" || c.modeOf(cg) != c.mode || c.busy(cg.id) {
 		return
 	}
@@ -34,7 +40,7 @@ func (c *Core) offer(cg *cgroup, d *workingset.Decision, r *telemetry.Record, in
 			r.Mems.Widen = o.Widen.String()
 		}
 		if o.Weight > 0 {
-			c.nodes.offers = append(c.nodes.offers, offer{Offer: o, node: id, record: len(c.records), spare: uint64(spare)})
+			c.nodes.offers = append(c.nodes.offers, offer{Offer: o, node: id, record: len(c.records), floor: uint64(floor), spare: uint64(spare)})
 		}
 	}
 }
@@ -68,6 +74,7 @@ func (c *Core) relieve(host *memcg.HostSample) {
 		}
 		r.Draw, r.NodeRule = &cg.placing.draw, grant.Rule
 		r.Rule, r.Want, r.Swappiness, r.OlderThan = "node-short", min(grant.Bytes, o.spare), grant.Swappiness, 0
+		r.Floor = o.floor
 		r.Clipped, r.Held = "", ""
 		r.Because = append(r.Because[:len(r.Because):len(r.Because)],
 			memcg.Term{Name: "the node lacks", Value: float64(c.nodes.levels.Lacks(id)), Unit: "bytes", Known: true},
