@@ -73,15 +73,19 @@ func Default() *Config {
 	return c
 }
 
-// Match returns the policy that a cgroup falls under: the first with a glob
-// that matches its path, as memcg.ID has it. nil: none, which is what always
-// comes back for the root. The policy belongs to the config and must not be
-// changed. Match allocates nothing.
-func (c *Config) Match(path string) *Policy {
+// Match is MatchContainer for a cgroup of no container.
+func (c *Config) Match(path string) *Policy { return c.MatchContainer(path, nil) }
+
+// MatchContainer returns the policy that a cgroup falls under: the first with a
+// selector for its path, as memcg.ID has it, and for the annotations of the
+// container that it is or is inside of, nil where that is none. nil: no policy,
+// which is what always comes back for the root. The policy belongs to the config
+// and must not be changed. MatchContainer allocates nothing.
+func (c *Config) MatchContainer(path string, annotations map[string]string) *Policy {
 	for i := range c.Policies {
 		p := &c.Policies[i]
 		for j := range p.Match {
-			if p.Match[j].Path.Match(path) {
+			if p.Match[j].Match(path, annotations) {
 				return p
 			}
 		}

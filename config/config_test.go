@@ -65,12 +65,12 @@ policies:
 		Policies: []Policy{
 			{
 				Name:       "databases",
-				Match:      []Selector{{mustGlob(t, "/system.slice/postgresql*.service")}, {mustGlob(t, "/db.slice/**")}},
+				Match:      []Selector{{Path: mustGlob(t, "/system.slice/postgresql*.service")}, {Path: mustGlob(t, "/db.slice/**")}},
 				Swappiness: FixedSwappiness(0), Headroom: ShareOf(0.02), Observe: true, Squeeze: defaultSqueeze(),
 			},
 			{
 				Name:       "batch",
-				Match:      []Selector{{mustGlob(t, "/kubepods.slice/**/*besteffort*")}},
+				Match:      []Selector{{Path: mustGlob(t, "/kubepods.slice/**/*besteffort*")}},
 				Swappiness: AutoSwappiness(100, 60, 200), Law: LawSenpai,
 				Squeeze: Squeeze{MaxStep: 0.01, PressureTarget: 0.002, CostTarget: 0.003, Floor: 64 << 20, IdleAge: 2 * time.Minute},
 				High:    High{Lend: true, Ceiling: BytesOf(40 << 30)},
@@ -80,7 +80,7 @@ policies:
 			},
 			{
 				Name:       "rest",
-				Match:      []Selector{{mustGlob(t, "/**")}},
+				Match:      []Selector{{Path: mustGlob(t, "/**")}},
 				Swappiness: FixedSwappiness(memcg.SwappinessMax),
 				Squeeze:    Squeeze{Off: true, MaxStep: 0.005, PressureTarget: 0.001, CostTarget: 0.001, IdleAge: time.Minute},
 				High:       High{Lend: true}, SwapGuard: true,

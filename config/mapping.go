@@ -15,6 +15,7 @@ type key[T any] struct {
 	example  string // a value for the example file, for keys that are unset by default
 	want     string // what a value looks like
 	required bool
+	unless   string   // another key with which a required one is not
 	words    []string // what a value is one of, where it is
 	truth    bool     // a value is true or false
 	read     func(r *reader, p place, want string, v *T)
@@ -56,8 +57,15 @@ func readMapping[T any](r *reader, p place, want string, keys []key[T], v *T) {
 	}
 	for _, k := range keys {
 		// Of several files, one that has it is enough.
+		if _, instead := seen[k.unless]; instead || meant[k.unless] {
+			continue
+		}
 		if _, ok := seen[k.name]; !ok && k.required && !meant[k.name] && (p.field != "" || len(r.files) == 1) {
-			r.fault(p.key(k.name, n), nil, faultf(ErrMissing, "is missing"), "want "+k.want)
+			fix := "want " + k.want
+			if k.unless != "" {
+				fix += ", or " + k.unless
+			}
+			r.fault(p.key(k.name, n), nil, faultf(ErrMissing, "is missing"), fix)
 		}
 	}
 }

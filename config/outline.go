@@ -89,7 +89,7 @@ func outlineMapping[T any](o *outline, want string, keys []key[T]) {
 		}
 		o.Properties.names = append(o.Properties.names, k.name)
 		o.Properties.values = append(o.Properties.values, value)
-		if k.required {
+		if k.required && k.unless == "" {
 			o.Required = append(o.Required, k.name)
 		}
 	}

@@ -22,13 +22,10 @@ type Policy struct {
 	// stream passes that would push anon out.
 	SwapGuard bool
 	Numa      Numa
+	// Containers is what containers may ask for themselves.
+	Containers Containers
 	// Observe keeps this policy from writing also where the mode is Enforce.
 	Observe bool
-}
-
-// Selector tells which cgroups a policy is for.
-type Selector struct {
-	Path Glob
 }
 
 // PolicySwap bounds what memagent sends to swap from one cgroup.
@@ -105,7 +102,7 @@ func defaultSqueeze() Squeeze {
 func (p *Policy) String() string {
 	globs := make([]string, len(p.Match))
 	for i, s := range p.Match {
-		globs[i] = s.Path.String()
+		globs[i] = s.String()
 	}
 	out := []string{p.Name + ": " + strings.Join(globs, " or ")}
 	add := func(words ...string) { out = append(out, strings.Join(words, " ")) }
@@ -131,6 +128,9 @@ func (p *Policy) String() string {
 		add("swap-out up to", p.Swap.WriteBudget.String())
 	}
 	if text := p.Numa.String(); text != "" {
+		add(text)
+	}
+	if text := p.Containers.String(); text != "" {
 		add(text)
 	}
 	return strings.Join(out, "; ")

@@ -89,6 +89,7 @@ func drawPolicy(t *rapid.T, hostBudget Rate) Policy {
 	}
 	p.SwapGuard = p.Law == LawMemagent && rapid.Bool().Draw(t, "guard")
 	p.Observe = rapid.Bool().Draw(t, "observe")
+	p.Containers = Containers{Annotations: rapid.Bool().Draw(t, "annotations"), Swappiness: p.Swappiness.Kind != SwappinessFixed && rapid.Bool().Draw(t, "swappiness of specs")}
 	return p
 }
 
@@ -120,7 +121,13 @@ func drawConfig(t *rapid.T) *Config {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.Match = append(p.Match, Selector{g})
+			p.Match = append(p.Match, Selector{Path: g})
+		}
+		if rapid.Bool().Draw(t, "by annotation") {
+			p.Match = append(p.Match, Selector{Annotations: []Annotation{
+				{Key: AnnotationPolicy, Value: rapid.StringMatching(`[ -~]{0,5}[!-~]`).Draw(t, "value")},
+				{Key: "memagent.dev/x", Value: "true"},
+			}})
 		}
 		c.Policies = append(c.Policies, p)
 	}

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/memagent/memagent/memcg"
 )
 
@@ -22,6 +20,7 @@ const (
 	wantName        = "a name of 1 to 63 of a-z, 0-9 and -"
 	wantGlob        = "a path glob such as '/system.slice/postgresql*.service' or '/kubepods.slice/**'"
 	wantMatch       = "a list such as [{path: '/system.slice/**'}]"
+	wantContainers  = "a mapping with annotations and swappiness"
 	wantPolicies    = "a list of policies, each with name and match"
 )
 
@@ -136,6 +135,14 @@ var policyKeys = []key[Policy]{
 	boolKey("swap_guard", "While file that cannot be kept streams through, hold memory.swap.max at what is in swap, so that the\n"+
 		"stream does not push anon out. Let go at once when anon grows or file runs low.",
 		func(p *Policy) *bool { return &p.SwapGuard }),
+	{
+		name: "containers", want: wantContainers,
+		about: "What containers may ask for themselves in their OCI spec. What this policy forbids they cannot allow.",
+		read: func(r *reader, p place, want string, v *Policy) {
+			readMapping(r, p, want, containersKeys, &v.Containers)
+		},
+		show: func(p *Policy) shown { return showMapping(containersKeys, &p.Containers) },
+	},
 	boolKey("observe", "Write nothing under this policy, whatever the mode.",
 		func(p *Policy) *bool { return &p.Observe }),
 }
@@ -165,27 +172,6 @@ var policySwapKeys = []key[PolicySwap]{
 			return v.String()
 		})),
 }
-
-var selectorKeys = []key[Selector]{{
-	name: "path", want: wantGlob, required: true,
-	read: func(r *reader, p place, want string, s *Selector) {
-		text, n, ok := r.scalar(p, want)
-		if !ok {
-			return
-		}
-		if _, isText := n.(*ast.StringNode); !isText {
-			r.wrongType(p, n, want)
-			return
-		}
-		g, err := CompileGlob(text)
-		if err != nil {
-			r.refuse(p, text, err, want)
-			return
-		}
-		s.Path = g
-	},
-	show: func(s *Selector) shown { return shown{text: yamlQuote(s.Path.String())} },
-}}
 
 // auto is the mapping behind swappiness: {auto: ...}.
 type auto struct{ bounds Swappiness }

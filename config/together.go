@@ -27,6 +27,7 @@ func (r *reader) checkTogether(c *Config) {
 		r.checkReach(p, field, globs, &all)
 		r.checkBudgets(c, p, field)
 		r.checkLending(p, field)
+		r.checkContainers(p, field)
 	}
 }
 
@@ -34,8 +35,15 @@ func (r *reader) checkTogether(c *Config) {
 // all that they could.
 func (r *reader) checkReach(p *Policy, field string, globs map[string]place, all **place) {
 	for j := range p.Match {
-		glob := p.Match[j].Path
-		at, ok := r.sound(fmt.Sprintf("%s.match[%d].path", field, j))
+		glob, some := p.Match[j].Path, len(p.Match[j].Annotations) > 0
+		entry := fmt.Sprintf("%s.match[%d]", field, j)
+		at, ok := r.sound(entry + ".path")
+		if some || r.bad[entry] {
+			if at, ok := r.sound(entry + ".annotation"); ok && *all != nil {
+				r.fault(at, nil, faultf(ErrConflict, "is never reached: the '/**' at %v matches every cgroup before", *all), r.toTheEnd())
+			}
+			continue
+		}
 		if !ok {
 			continue
 		}
