@@ -8,12 +8,12 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # Static binaries: bin/memlab is also the init of its guests.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: all build run test unit lint lab conform matrix bench fuzz clean help
+.PHONY: all build run test unit lint lab conform matrix bench fuzz packages packages-check clean help
 
 all: build
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 build: ## build bin/memagent and bin/memlab
 	$(BUILD) -o bin/ ./cmd/memagent ./cmd/memlab
@@ -51,6 +51,12 @@ bench: ## the benchmarks behind docs/performance.md
 
 fuzz: ## every fuzz target for half a minute
 	@scripts/fuzz 30s
+
+packages: ## .deb and .rpm in dist/, for ARCH (this machine's, or "amd64 arm64")
+	@scripts/packages
+
+packages-check: ## builds the packages twice, compares, installs and purges one in a throw-away root (as root)
+	@scripts/packages-check
 
 clean: ## remove what was built here; downloads stay in the cache folder
 	rm -rf bin dist
