@@ -259,7 +259,9 @@ func (l *loan) lend(v *lendSight) lendMove {
 	if v.cost < lendCost || need < lendLeast {
 		return lendMove{}
 	}
-	if !l.atHigh(v) {
+	if room := float64(v.high - min(v.current, v.high)); !l.atHigh(v) && l.lent() > 0 && v.missed > room {
+		need -= room // the loan was made on less than what is known now
+	} else if !l.atHigh(v) {
 		if v.max <= v.high && float64(v.current) >= lendAt*float64(v.max) {
 			return lendMove{held: heldByMax}
 		}

@@ -141,6 +141,18 @@ func TestALoanThatChangesNothingIsTakenBackAndNotMadeAgainForAWhile(t *testing.T
 	}
 }
 
+func TestALoanGrowsBeforeItIsFullWhereItIsLessThanWhatIsMissed(t *testing.T) {
+	l, v := borrowing()
+	v.current, v.missed, v.cost = 60*mib, 160*mib, 0.1
+	if m := l.decide(&v); m.rule != "lend" || m.high != 240*mib { // 60 + 160 + 20
+		t.Errorf("%+v", m)
+	}
+	v.missed = 79 * mib
+	if m := l.decide(&v); m.rule != "" {
+		t.Errorf("what is missed fits: %+v", m)
+	}
+}
+
 func TestALoanThatHelpsSomewhatIsKept(t *testing.T) {
 	l, v := borrowing()
 	v.current, v.missed, v.refaults, v.cost, v.ceiling = 140*mib, 100*mib, 700, 0.1, 140*mib

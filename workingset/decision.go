@@ -126,8 +126,8 @@ type Signals struct {
 	// Short is what is out and comes back, on both sides, in reach or not, at
 	// most four times what is resident of a side.
 	Short Figure
-	// Missed is the same without that bound, and by what the last sample alone
-	// says where that is more: how much higher a limit would have kept it. It is
+	// Missed is the same without that bound, and by what the last two samples
+	// say where that is more: how much higher a limit would have kept it. It is
 	// the figure to lend by.
 	Missed Figure
 	// RefaultRate is refaults of both sides since the last sample.

@@ -129,7 +129,7 @@ func (m *memory) advance(d *deltas, t int, returning, most float64) {
 	gain := (d.evict[t] - d.refault[t]) / d.seconds
 	m.out = min(max(0, m.out*fade+gain*(1-fade)/k), most)
 	m.gone = max(0, m.gone*fade+gain*(1-fade)/k)
-	m.backNow = backNow(d.evict[t], d.refault[t])
+	m.backNow, m.backThen = backNow(d.evict[t], d.refault[t]), m.backNow
 	m.inherited = max(0, m.inherited-time.Duration(d.seconds*float64(time.Second)))
 }
 
@@ -144,10 +144,11 @@ func backNow(evicted, refaulted float64) float64 {
 
 // missed is how many pages more of a type would have spared what comes back:
 // what has left, as far as it returns. The smoothed part is too small in the
-// first seconds in which a set comes round, a single sample's too small while
-// the multi-gen LRU counts no refaults; the larger counts.
+// first seconds in which a set comes round, that of two samples too small while
+// the multi-gen LRU counts no refaults; the larger counts. Two, since a burst of
+// readahead that was evicted before it was read makes one (7.3).
 func (m *memory) missed(f *flows, t int) float64 {
-	back := max(f.returning(t), m.backNow)
+	back := max(f.returning(t), min(m.backNow, m.backThen))
 	if m.turned {
 		back = 1
 	}

@@ -32,9 +32,9 @@ type memory struct {
 	// gone is out without its cap: what a higher limit would have to hold, be it
 	// a hundred times what is there now.
 	gone float64
-	// backNow is the part of what the last sample evicted that came back in it,
-	// 0 where too little did to tell.
-	backNow float64
+	// backNow and backThen are, of the last sample and the one before, how much
+	// of what it evicted as many refaults make up; 0 where too few to tell.
+	backNow, backThen float64
 	// inherited is how long what was out before the first sample, and was too
 	// much to be believed, still makes the distance unknown.
 	inherited time.Duration
