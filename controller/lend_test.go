@@ -255,3 +255,18 @@ func TestNoLoanBreaksItsBounds(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatDoesNotComeBackIsAskedForMoreSeldom(t *testing.T) {
+	l, v := borrowing()
+	l.recall(backShort)
+	asked := 0
+	for range 60 {
+		if m := l.decide(&v); m.reclaim > 0 {
+			asked++
+		}
+		v.now = v.now.Add(time.Second)
+	}
+	if most := lendStuck + 2 + 60/int(lendStuckRest/time.Second); asked > most {
+		t.Errorf("asked %d times in a minute, want %d at most", asked, most)
+	}
+}
