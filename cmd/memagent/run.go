@@ -38,7 +38,9 @@ func runCommand(e env) *cobra.Command {
 		Short: "Watch, decide and, in enforce mode, act",
 		Long: `Watches the cgroups that the config's policies match and decides in every
 interval what each one could give. In observe mode, the default, it writes
-nothing. In enforce mode it reclaims.
+nothing. In enforce mode it reclaims and, where a policy says so, changes
+memory.high, memory.swap.max and cpuset.mems; those are in a journal first, what
+an earlier run has left of them is undone at the start, and all of them at the end.
 
 On a terminal it prints what is new, elsewhere one JSON line for each decision.
 SIGINT or SIGTERM ends it with a summary; a second one ends it at once.
