@@ -73,9 +73,37 @@ func TestAGlanceAsksForWhatIsAboveTheHold(t *testing.T) {
 	if _, ok := b.core.NextWake(); ok {
 		t.Error("it is looked at again although the request is in flight")
 	}
-	b.core.CameBack(Result{Request: requests[0]}, b.now)
+	came := Result{Request: requests[0], Outcome: outcome(requests[0].Reclaim, nil, 0)}
+	b.core.CameBack(came, b.now)
 	if at, ok := b.core.NextWake(); !ok || at.Sub(b.now) > glanceLeast {
 		t.Error("its result came back, and it is not looked at")
+	}
+}
+
+func TestEveryOutcomeIsInARecord(t *testing.T) {
+	b := glanceBench(t, telemetry.Enforce)
+	var done []Result
+	told := 0
+	for i := range 10 {
+		b.now = b.now.Add(100 * time.Millisecond)
+		ob := Observation{ID: id("/app"), Current: memcg.Value(91 * mib)}
+		slots := 4
+		if i%3 == 1 {
+			slots = 0 // a glance that comes to nothing
+		}
+		requests, records := b.core.Step(b.now, &b.host, func(yield func(Observation) bool) { yield(ob) }, done, slots)
+		done = done[:0]
+		for _, r := range records {
+			if r.Done != nil {
+				told++
+			}
+		}
+		for _, r := range requests {
+			done = append(done, Result{Request: r, Outcome: outcome(r.Reclaim, nil, 0)})
+		}
+	}
+	if told != 6 { // of seven, the last of which is still under way
+		t.Errorf("%d outcomes were told, want 6", told)
 	}
 }
 

@@ -117,7 +117,7 @@ func (c *Core) glance(now time.Time, host *memcg.HostSample, ob Observation) (r 
 	ahead := uint64(cg.fill.rate * fillReach.Seconds())
 	r = telemetry.Record{
 		Time: now, Tick: c.tick, Cgroup: cg.id, Policy: cg.policy.Name, Mode: c.modeOf(cg), Glance: true,
-		Law: cg.law.Law.String(), Verdict: cg.verdict, Rule: "headroom", Current: ob.Current,
+		Law: cg.law.Law.String(), Verdict: cg.verdict, Rule: "headroom", Current: ob.Current, Done: cg.done,
 		Want: min(current-cg.hold.Above+ahead, current-min(cg.hold.Floor, current)), Swappiness: cg.hold.Swappiness, Floor: cg.hold.Floor,
 	}
 	c.placeGlance(cg, &r)
@@ -129,13 +129,17 @@ func (c *Core) glance(now time.Time, host *memcg.HostSample, ob Observation) (r 
 // the log would tell nothing else. Such a cgroup is looked at again soon.
 func (c *Core) dropHeld(now time.Time) {
 	c.records = slices.DeleteFunc(c.records, func(r telemetry.Record) bool {
-		if !r.Glance || r.Acted {
+		if !r.Glance {
 			return false
 		}
-		if cg, ok := c.cgroups[r.Cgroup]; ok && !cg.wakeAt.IsZero() {
+		cg, ok := c.cgroups[r.Cgroup]
+		switch {
+		case ok && r.Acted:
+			cg.done = nil // told in this record
+		case ok && !cg.wakeAt.IsZero():
 			cg.wakeAt = now.Add(wakeLeast)
 		}
-		return true
+		return !r.Acted
 	})
 }
 
