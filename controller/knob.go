@@ -134,6 +134,10 @@ func (c *Core) wasSet(now time.Time, d Result) {
 		st.failures, st.restTill = 0, time.Time{}
 		c.ownerMoved(cg, st, d)
 	case errors.Is(err, memcg.ErrGone):
+	case errors.Is(err, journal.ErrNotGranted) && s.Knob != memcg.KnobMems:
+		// Another writer came between the write and the look at it: the next one
+		// finds their value and goes by the rules for that.
+		st.restTill = now.Add(settingRest)
 	case errors.Is(err, journal.ErrNotGranted):
 		c.notify.Warn(string(s.Knob)+" "+s.Cgroup.Path, err, "what was there before is there again")
 	case errors.Is(err, memcg.ErrPartial): // an earlier write still blocks

@@ -109,6 +109,7 @@ func TestWhatCameOfASettingBoundsTheNext(t *testing.T) {
 		{"it may not be written", journal.Result{}, memcg.ErrDenied, -1, []string{"memory.high /a"}},
 		{"the disk is full", journal.Result{}, disk, settingRest, []string{"journal"}},
 		{"the kernel refuses the value", journal.Result{}, memcg.ErrInvalid, settingRest, []string{"memory.high /a"}},
+		{"somebody else wrote it at the same time", journal.Result{}, journal.ErrNotGranted, settingRest, nil},
 		{"the cgroup is gone", journal.Result{}, memcg.ErrGone, 0, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
