@@ -27,12 +27,14 @@ const rooms = `
 	workingset   < memcg
 	numapolicy   < memcg
 	sim          < memcg
+	container    < memcg
 	journal      < memcg
 	recording    < memcg
-	controller   < memcg config telemetry cgroupfs workingset journal numapolicy recording
-	cmd/memagent < memcg config telemetry cgroupfs controller journal recording
+	controller   < memcg config telemetry cgroupfs workingset journal numapolicy container recording
+	cmd/memagent < memcg config telemetry cgroupfs controller journal container recording
 	lab          <
 	cmd/memlab   < lab
+	packaging    <
 `
 
 // testsMay lists what a room's tests may import beyond that.
@@ -41,6 +43,7 @@ const testsMay = `
 	controller < sim
 	cgroupfs   < sim
 	lab        < journal
+	packaging  < memcg config telemetry
 `
 
 // bans are packages that only some rooms may use, each with its reason.
@@ -50,7 +53,7 @@ var bans = []struct {
 	reason string
 }{
 	{"os/exec", []string{"lab", "cmd/memlab"}, "the agent starts no other program; a shell between it and the kernel loses the errno"},
-	{"golang.org/x/sys/unix", []string{"cgroupfs", "lab", "telemetry", "config", "journal", "cmd/memagent"}, "system calls live at the edges, pure rooms have none"},
+	{"golang.org/x/sys/unix", []string{"cgroupfs", "lab", "telemetry", "config", "journal", "container", "cmd/memagent"}, "system calls live at the edges, pure rooms have none"},
 	{"math/rand", []string{"lab"}, "randomness is passed in, with a seed"},
 	{"math/rand/v2", []string{"lab", "sim", "cmd/memagent"}, "randomness is passed in, with a seed"},
 	{"unsafe", []string{"cgroupfs", "lab"}, "only where the kernel's structures are read"},

@@ -1,0 +1,184 @@
+package container
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+
+	"github.com/memagent/memagent/memcg"
+)
+
+// Description is what is known of the container, or the pod, that a cgroup
+// belongs to. Texts that are not known are "". The zero Description says that
+// nothing is.
+type Description struct {
+	ID      string // of the container; "" for the cgroup of a pod
+	Runtime string // Containerd, CRIO, Podman, Docker, Runc, Crun
+	// Inner is the path of the cgroup below the container's own, such as
+	// "/init.scope"; "" for the container's own.
+	Inner string
+	Pod   Pod
+	Name  string // of the container in its pod, or as its runtime has it
+
+	// Annotations are those of the spec that begin with AnnotationPrefix.
+	Annotations map[string]string
+	// Swappiness, Limit, Reservation and Mems are as Spec has them; missing and
+	// empty where there is no spec.
+	Swappiness         memcg.Field
+	Limit, Reservation memcg.Limit
+	Mems               memcg.NodeMask
+	// Faults are values of the spec that could not be taken.
+	Faults []error
+}
+
+// Pod is a pod of Kubernetes.
+type Pod struct {
+	UID             string
+	Namespace, Name string
+}
+
+// AnnotationPrefix is what annotations begin with that are kept.
+const AnnotationPrefix = "memagent.dev/"
+
+// Bounds on the annotations that are kept of one container. Those of Kubernetes
+// may have 256 KiB.
+const (
+	maxAnnotations = 32
+	maxAnnotation  = 317 // bytes of key and of value: the longest key of Kubernetes
+)
+
+// Known reports whether anything is known.
+func (d *Description) Known() bool { return d.ID != "" || d.Pod.UID != "" }
+
+// RuntimesOwn reports whether the cgroup is the one that crun makes inside a
+// container's own for its processes. Limits are on the container's own.
+func (d *Description) RuntimesOwn() bool { return d.Inner == "/container" }
+
+// sandbox is how the container that holds a pod's namespaces is named.
+const sandbox = "POD"
+
+// Label is the name for people: NAMESPACE/POD/CONTAINER in Kubernetes, else the
+// container's name, else its runtime and the start of its id, with ":" and the
+// path below it for a cgroup inside. "" where nothing is known.
+func (d *Description) Label() string {
+	const short = 12 // characters, as runtimes print ids
+	name := ""
+	switch {
+	case !d.Known():
+		return ""
+	case d.Pod.Name != "" && d.Name != "":
+		name = d.Pod.Namespace + "/" + d.Pod.Name + "/" + d.Name
+	case d.Pod.Name != "" && d.ID == "":
+		name = d.Pod.Namespace + "/" + d.Pod.Name
+	case d.ID == "":
+		name = "pod/" + d.Pod.UID
+	case d.Pod.Name != "":
+		name = d.Pod.Namespace + "/" + d.Pod.Name + "/" + d.ID[:min(short, len(d.ID))]
+	case d.Name != "":
+		name = d.Name
+	default:
+		name = d.ID
+		if hexID.MatchString(name) {
+			name = name[:short]
+		}
+		if d.Runtime == "" {
+			name = "container/" + name
+		} else {
+			name = d.Runtime + "/" + name
+		}
+	}
+	if d.Inner != "" {
+		name += ":" + d.Inner
+	}
+	return name
+}
+
+// Asks tells the limits of the spec in words for people, "" where it has none.
+func (d *Description) Asks() string {
+	var out []string
+	for _, l := range [...]struct {
+		name  string
+		limit memcg.Limit
+	}{{"a limit of", d.Limit}, {"a reservation of", d.Reservation}} {
+		if b, ok := l.limit.Bytes(); ok {
+			out = append(out, fmt.Sprintf("%s %d bytes", l.name, b))
+		}
+	}
+	if !d.Mems.Empty() {
+		out = append(out, "memory of nodes "+d.Mems.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// Names of Kubernetes: a pod and a namespace are DNS names, a container's name is
+// one component of one; CRI-O says POD for the sandbox.
+var (
+	dnsName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	anyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,126}$`)
+)
+
+// take fills in what the spec of the container says.
+func (d *Description) take(s *Spec) {
+	d.Swappiness, d.Limit, d.Reservation, d.Mems = s.Swappiness, s.Limit, s.Reservation, s.Mems
+	d.Faults = append(d.Faults, s.Faults...)
+	for key, value := range s.Annotations {
+		if !strings.HasPrefix(key, AnnotationPrefix) {
+			continue
+		}
+		if len(d.Annotations) == maxAnnotations || len(key) > maxAnnotation || len(value) > maxAnnotation {
+			d.Annotations = nil
+			d.Faults = append(d.Faults, fmt.Errorf("annotations %s*: more than %d of them, or one longer than %d bytes, so none is taken: %w", AnnotationPrefix, maxAnnotations, maxAnnotation, memcg.ErrInvalid))
+			break
+		}
+		if d.Annotations == nil {
+			d.Annotations = make(map[string]string)
+		}
+		d.Annotations[key] = value
+	}
+	if d.Pod.UID != "" {
+		d.takePod(s.Annotations)
+	} else if name := s.Annotations["nerdctl/name"]; anyName.MatchString(name) {
+		d.Name = name
+	}
+}
+
+// takePod fills in the names that Kubernetes has, from the annotations that
+// containerd's CRI plugin and CRI-O write.
+func (d *Description) takePod(a map[string]string) {
+	first := func(keys ...string) string {
+		for _, k := range keys {
+			if v := a[k]; v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	labels := maps.Clone(a)
+	var more map[string]string // CRI-O has the labels as JSON in one annotation
+	if json.Unmarshal([]byte(a["io.kubernetes.cri-o.Labels"]), &more) == nil {
+		for k, v := range more {
+			if labels[k] == "" {
+				labels[k] = v
+			}
+		}
+	}
+	a = labels
+	if uid := first("io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid"); uid != "" && uid != d.Pod.UID {
+		d.Faults = append(d.Faults, fmt.Errorf("the spec names pod %q, the cgroup is in pod %s: %w", uid, d.Pod.UID, memcg.ErrInvalid))
+		return
+	}
+	ns, pod := first("io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"), first("io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name")
+	if !dnsName.MatchString(ns) || !dnsName.MatchString(pod) {
+		return
+	}
+	d.Pod.Namespace, d.Pod.Name = ns, pod
+	name := first("io.kubernetes.cri.container-name", "io.kubernetes.container.name")
+	if first("io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType") == "sandbox" {
+		name = sandbox
+	}
+	if anyName.MatchString(name) {
+		d.Name = name
+	}
+}
