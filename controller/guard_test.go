@@ -2,6 +2,7 @@ package controller
 
 import (
 	"testing"
+	"time"
 
 	"github.com/memagent/memagent/journal"
 	"github.com/memagent/memagent/memcg"
@@ -56,6 +57,22 @@ func TestTheSwapGuardLeavesATighterLimitAndAnotherWritersAlone(t *testing.T) {
 	}
 	if cg.guard.see(s, false); cg.guard.held {
 		t.Error("another writer's value is taken for ours")
+	}
+}
+
+func TestAGuardedCgroupThatMeetsItsLimitIsLookedAtInFullBeforeTheTick(t *testing.T) {
+	b := setBench(t)
+	cg := b.core.cgroups[id("/a")]
+	cg.sampledAt, cg.guard = b.now, guard{high: 10 * mib, held: true}
+	for range 10 {
+		b.core.Heard(cg.id, b.now.Add(time.Millisecond))
+	}
+	at, ok := b.core.NextWake()
+	if want := b.now.Add(b.core.cfg.Interval / earlySamples); !ok || !at.Equal(want) {
+		t.Fatalf("looked at %v later", at.Sub(b.now))
+	}
+	if look := b.core.Woken(cg.id, at); look != Sample {
+		t.Errorf("a look of kind %v", look)
 	}
 }
 

@@ -167,11 +167,12 @@ func (c *Core) Woken(id memcg.ID, now time.Time) Look {
 }
 
 // Unheard returns the cgroups whose memory.events the loop should listen to and
-// was not asked to before: those that are kept below a limit.
+// was not asked to before: those that are kept below a limit, and those whose
+// swap may be guarded.
 func (c *Core) Unheard() (list []memcg.ID) {
 	for _, id := range c.watched {
 		cg := c.cgroups[id]
-		if !cg.listened && c.keepsBelow(cg) {
+		if !cg.listened && (c.keepsBelow(cg) || cg.law.SwapGuard && c.modeOf(cg) == telemetry.Enforce) {
 			cg.listened = true
 			list = append(list, id)
 		}
@@ -180,10 +181,21 @@ func (c *Core) Unheard() (list []memcg.ID) {
 }
 
 // Heard notes that a cgroup met a limit, so that it is looked at soon. Where the
-// limit is left to the kernel, that it is met is no news.
+// limit is left to the kernel, that it is met is no news. One whose swap is
+// guarded is looked at in full, a few times an interval: its anon may be growing,
+// and then the guard must go.
 func (c *Core) Heard(id memcg.ID, now time.Time) {
 	c.tape.heard(id, now)
-	if cg, ok := c.cgroups[id]; ok && cg.hold.Above > 0 && !cg.race.lost(now, &cg.hold) {
+	cg, ok := c.cgroups[id]
+	switch {
+	case !ok:
+	case cg.guard.held:
+		at := cg.sampledAt.Add(c.cfg.Interval / earlySamples)
+		if at.Before(now) {
+			at = now
+		}
+		c.wake(cg, at, true)
+	case cg.hold.Above > 0 && !cg.race.lost(now, &cg.hold):
 		c.wake(cg, now, now.Sub(cg.sampledAt) >= c.cfg.Interval/earlySamples)
 	}
 }
