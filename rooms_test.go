@@ -30,8 +30,9 @@ const rooms = `
 	container    < memcg
 	journal      < memcg
 	recording    < memcg
+	report       < memcg telemetry
 	controller   < memcg config telemetry cgroupfs workingset journal numapolicy container recording
-	cmd/memagent < memcg config telemetry cgroupfs controller journal container recording
+	cmd/memagent < memcg config telemetry cgroupfs controller journal container recording report
 	lab          <
 	cmd/memlab   < lab
 	packaging    <

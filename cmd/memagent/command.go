@@ -60,7 +60,7 @@ Try it in this order:
 	root.SetOut(e.out)
 	root.SetErr(e.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(e), checkCommand(e), restoreCommand(e), statusCommand(e), topCommand(e), explainCommand(e), recordCommand(e), replayCommand(e), versionCommand(e))
+	root.AddCommand(runCommand(e), checkCommand(e), restoreCommand(e), statusCommand(e), topCommand(e), explainCommand(e), recordCommand(e), replayCommand(e), reportCommand(e), versionCommand(e))
 	err := root.ExecuteContext(ctx)
 	var code silent
 	var usage usageError
