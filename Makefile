@@ -52,11 +52,14 @@ bench: ## the benchmarks behind docs/performance.md
 fuzz: ## every fuzz target for half a minute
 	@scripts/fuzz 30s
 
-packages: ## .deb and .rpm in dist/, for ARCH (this machine's, or "amd64 arm64")
+packages: ## .deb and .rpm in dist/, for ARCH (Go's names; default: this machine's)
 	@scripts/packages
 
-packages-check: ## builds the packages twice, compares, installs and purges one in a throw-away root (as root)
+packages-check: ## build the packages twice, install and purge them in a throw-away root; alerts and manifests
 	@scripts/packages-check
+	@scripts/promtool --version >/dev/null # for the tests of packaging/
+	$(GO) test -count 1 ./packaging/
+	@scripts/manifests-check
 
 clean: ## remove what was built here; downloads stay in the cache folder
 	rm -rf bin dist
