@@ -25,6 +25,9 @@ const (
 	CameBack
 	// Heard: a cgroup met a limit.
 	Heard
+	// Described: which container a cgroup belongs to. It belongs to the next
+	// Tracked or Configured.
+	Described
 	// ended is the mark at the end of a recording that was closed.
 	ended
 
@@ -49,7 +52,7 @@ type Event struct {
 	Cgroups  []memcg.ID         // Tracked
 	Complete bool               // Tracked: there are no others
 	Host     memcg.HostSample   // HostSeen
-	Cgroup   memcg.ID           // Looked, Heard
+	Cgroup   memcg.ID           // Looked, Heard, Described
 	Glance   memcg.Field        // Looked: memory.current alone; absent: Sample or Err
 	Sample   memcg.Sample       // Looked
 	Err      error              // Looked: why there is no sample; an *Error once read
@@ -61,6 +64,7 @@ type Event struct {
 	NoKnobs  string   // Stepped: why no knob was written, "" if they were
 	Draws    []uint64 // Stepped: the numbers that were drawn
 	Done     []Result // Stepped, CameBack: one
+	Who      Who      // Described
 	Recorded uint64   // of the end mark: events before it
 }
 
@@ -77,6 +81,22 @@ type Config struct {
 	// Draws tells that there was a source of numbers to draw nodes with.
 	Draws bool
 }
+
+// Who is what was known of the container of a cgroup.
+type Who struct {
+	Settled                bool
+	ID, Runtime, Inner     string
+	PodUID, Namespace, Pod string
+	Name                   string
+	Annotations            []Pair // by key
+	Swappiness             memcg.Field
+	Limit, Reservation     memcg.Limit
+	Mems                   memcg.NodeMask
+	Faults                 []error
+}
+
+// Pair is an annotation.
+type Pair struct{ Key, Value string }
 
 // Result is what came of a request: of Reclaim, of an aging, or of setting a
 // knob where Setting names one.

@@ -111,6 +111,8 @@ func full(k Kind, seed uint64) *Event {
 		e.Done = all.Done
 	case Heard:
 		e.Cgroup = all.Cgroup
+	case Described:
+		e.Cgroup, e.Who = all.Cgroup, all.Who
 	}
 	return &e
 }

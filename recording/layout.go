@@ -29,6 +29,9 @@ func (c *codec) event(e *Event) {
 		list(c, &e.Done, (*codec).result)
 	case Heard:
 		c.id(&e.Cgroup)
+	case Described:
+		c.id(&e.Cgroup)
+		c.who(&e.Who)
 	case ended:
 		num(c, &e.Recorded)
 	}
@@ -155,6 +158,22 @@ func (c *codec) result(r *Result) {
 	str(c, &r.Undone.Before)
 	str(c, &r.Undone.Now)
 	c.flag(&r.Undone.InFlight)
+}
+
+func (c *codec) who(w *Who) {
+	c.flag(&w.Settled)
+	for _, s := range [...]*string{&w.ID, &w.Runtime, &w.Inner, &w.PodUID, &w.Namespace, &w.Pod, &w.Name} {
+		str(c, s)
+	}
+	list(c, &w.Annotations, func(c *codec, p *Pair) {
+		str(c, &p.Key)
+		str(c, &p.Value)
+	})
+	c.field(&w.Swappiness)
+	c.limit(&w.Limit)
+	c.limit(&w.Reservation)
+	c.mask(&w.Mems)
+	list(c, &w.Faults, (*codec).fault)
 }
 
 func (c *codec) reclaim(r *memcg.Reclaim) {
