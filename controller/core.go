@@ -141,7 +141,7 @@ func NewCore(cfg *config.Config, mode telemetry.Mode, self string, notify Notifi
 // are no longer watched. Both slices are the caller's to read until the next
 // call.
 func (c *Core) Track(all []memcg.ID, complete bool, now time.Time) (watched, gone []memcg.ID) {
-	c.tape.tracked(c.cfg, all, complete, now)
+	c.tape.tracking(c, all)
 	here := make(map[memcg.ID]bool, len(all))
 	for _, id := range all {
 		if id.Path == "/" {
@@ -166,6 +166,7 @@ func (c *Core) Track(all []memcg.ID, complete bool, now time.Time) (watched, gon
 	}
 	slices.SortFunc(gone, byPath)
 	c.sortWatched()
+	c.tape.tracked(c, all, complete, now)
 	return c.watched, gone
 }
 

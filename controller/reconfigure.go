@@ -30,7 +30,6 @@ type Reconfigured struct {
 // nothing. What must be put back is handed out by the next steps; what cannot be
 // put back stays in the journal, for the end and for memagent restore.
 func (c *Core) Reconfigure(cfg *config.Config, mode telemetry.Mode, now time.Time) (r Reconfigured) {
-	c.tape.configured(cfg, mode, c.self, now)
 	wasMode := c.mode
 	c.cfg, c.mode = cfg, mode
 	c.swap.setRate(uint64(cfg.Host.Swap.WriteBudget), now)
@@ -61,6 +60,7 @@ func (c *Core) Reconfigure(cfg *config.Config, mode telemetry.Mode, now time.Tim
 		}
 	}
 	c.sortWatched()
+	c.tape.configured(cfg, mode, c.self, now)
 	return r
 }
 

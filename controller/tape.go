@@ -21,6 +21,7 @@ type tape struct {
 	started time.Time
 	e       recording.Event // reused
 	draws   noting
+	list    []memcg.ID // reused
 }
 
 // RecordTo has all that goes into the core from now on recorded. now is the time
@@ -63,19 +64,36 @@ func (t *tape) configured(cfg *config.Config, mode telemetry.Mode, self string, 
 	t.w.Write(e)
 }
 
-// tracked records what of a list of cgroups a policy matches: with the others a
-// core does nothing.
-func (t *tape) tracked(cfg *config.Config, all []memcg.ID, complete bool, now time.Time) {
+// tracking notes which of a list of cgroups are watched before it is taken in.
+func (t *tape) tracking(c *Core, all []memcg.ID) {
 	if t == nil {
 		return
 	}
-	e := t.event(recording.Tracked, now)
-	e.Complete, e.Cgroups = complete, e.Cgroups[:0]
+	t.list = t.list[:0]
 	for _, id := range all {
-		if cfg.Match(id.Path) != nil {
-			e.Cgroups = append(e.Cgroups, id)
+		if _, watched := c.cgroups[id]; watched {
+			t.list = append(t.list, id)
 		}
 	}
+}
+
+// tracked records a list of cgroups after it was taken in: those of it that were
+// watched before or are now. With the others a core does nothing.
+func (t *tape) tracked(c *Core, all []memcg.ID, complete bool, now time.Time) {
+	if t == nil {
+		return
+	}
+	before := make(map[memcg.ID]bool, len(t.list))
+	for _, id := range t.list {
+		before[id] = true
+	}
+	for _, id := range all {
+		if _, watched := c.cgroups[id]; watched && !before[id] {
+			t.list = append(t.list, id)
+		}
+	}
+	e := t.event(recording.Tracked, now)
+	e.Complete, e.Cgroups = complete, t.list
 	t.w.Write(e)
 }
 
