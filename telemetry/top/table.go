@@ -25,6 +25,9 @@ const (
 	// one of wideFrom columns.
 	smallName, wideName = 11, 20
 	wideFrom            = 40
+	// nameShare is the part of a line, in percent, that names may take from what
+	// is done.
+	nameShare = 40
 	// sentenceFrom is the width from which an action tells why.
 	sentenceFrom = 28
 )
@@ -53,8 +56,15 @@ func lay(rows []status.Cgroup, width int) []cell {
 		}
 	}
 	slices.Sort(shown)
-	// What is left goes to the name up to its longest, then to the action.
-	more := min(left, name-least)
+	// What is left goes to the name up to its share, then to the action, then to
+	// the name again.
+	more := min(left, name-least, max(0, width*nameShare/100-least))
+	if slices.Contains(shown, colAction) {
+		ask := longest(rows, colAction, 0) - columns[colAction].width
+		more = max(more, min(left-ask, name-least))
+	} else {
+		more = min(left, name-least)
+	}
 	cells := []cell{{title: columns[colName].title, width: least + more, front: true, text: columns[colName].text}}
 	left -= more
 	for _, i := range shown {
@@ -152,15 +162,12 @@ func line(cells []cell, row *status.Cgroup, styled bool) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		if i == len(cells)-1 {
-			text = strings.TrimRight(text, " ")
-		}
 		if styled && c.style != nil {
 			text = c.style(row).Render(text)
 		}
 		b.WriteString(text)
 	}
-	return b.String()
+	return strings.TrimRight(b.String(), " ")
 }
 
 var (

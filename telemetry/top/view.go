@@ -60,7 +60,7 @@ func Write(w io.Writer, s *status.Status) error {
 		return err
 	}
 	for i := range rows {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line(cells, &rows[i], false), " ")); err != nil {
+		if _, err := fmt.Fprintln(w, line(cells, &rows[i], false)); err != nil {
 			return err
 		}
 	}
