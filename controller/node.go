@@ -35,6 +35,7 @@ type placing struct {
 	state numapolicy.State
 	last  numapolicy.Decision // of the last sample; its slices are in state
 	draw  telemetry.Draw      // of the last request; reused
+	time  allowance
 }
 
 // DrawFrom has nodes drawn with numbers from a source. Without one no policy's
@@ -84,30 +85,34 @@ func (c *Core) place(now time.Time, host *memcg.HostSample, cg *cgroup, s *memcg
 		in.Swappiness = ownSwappiness(&cg.policy.Swappiness, d)
 	}
 	cg.placing.last = numapolicy.Decide(&cg.placing.state, in, p)
-	c.takeFrom(cg, r, &cg.placing.last)
-	if r.Want == 0 {
+	c.takeFrom(now, cg, r, &cg.placing.last)
+	if r.Want == 0 && cg.placing.time.left(now) {
 		c.offer(cg, d, r, in, p)
 	}
 }
 
 // placeGlance is place between two samples: by the weights of the last one, and
 // with a draw of its own.
-func (c *Core) placeGlance(cg *cgroup, r *telemetry.Record) {
+func (c *Core) placeGlance(now time.Time, cg *cgroup, r *telemetry.Record) {
 	if cg.placing == nil {
 		return
 	}
 	d := cg.placing.state.Redraw(cg.placing.last, r.Swappiness, c.nodes.from)
-	c.takeFrom(cg, r, &d)
+	c.takeFrom(now, cg, r, &d)
 }
 
 // takeFrom makes a wish one for the node that was drawn, if one was.
-func (c *Core) takeFrom(cg *cgroup, r *telemetry.Record, d *numapolicy.Decision) {
+func (c *Core) takeFrom(now time.Time, cg *cgroup, r *telemetry.Record, d *numapolicy.Decision) {
 	r.NodeRule = d.Rule
 	if r.Want == 0 {
 		return
 	}
 	if d.Reach == numapolicy.Nowhere {
 		r.Held = whyNowhere[d.Rule]
+		return
+	}
+	if d.Reach == numapolicy.OneNode && !cg.placing.time.left(now) {
+		takeFromAll(r, d)
 		return
 	}
 	if d.Reach == numapolicy.OneNode {
@@ -177,6 +182,9 @@ func ownSwappiness(p *config.Swappiness, d *workingset.Decision) memcg.Swappines
 func (c *Core) refusedNodes(now time.Time, o *memcg.Outcome) bool {
 	if o.Request.Nodes.Empty() {
 		return false
+	}
+	if cg, ok := c.cgroups[o.Request.Cgroup]; ok && cg.placing != nil {
+		cg.placing.time.spend(now, o.Took)
 	}
 	switch {
 	case errors.Is(o.Err, memcg.ErrUnsupported), errors.Is(o.Err, memcg.ErrDenied):

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/numapolicy"
 	"github.com/memagent/memagent/telemetry"
 	"github.com/memagent/memagent/workingset"
 )
@@ -309,6 +310,40 @@ func TestEachGlanceDrawsANodeOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestRequestsByNodeTakeATenthOfTheTimeAtMost(t *testing.T) {
+	b := nodeBench(t, telemetry.Enforce, byLottery, 500, 500)
+	b.track(id("/app"))
+	ob := spread("/app", lies{file: 200}, lies{anon: 200})
+	last, _ := b.until(ob)
+	const ticks, took = 200, 500 * time.Millisecond
+	byNode, plain := 0, 0
+	for range ticks {
+		requests, records := b.tick([]memcg.Outcome{{Request: last, Took: took}}, ob)
+		if len(requests) != 1 {
+			t.Fatalf("%d requests, held %q", len(requests), records[0].Held)
+		}
+		if last = requests[0]; !last.Nodes.Empty() {
+			byNode++
+		} else if plain++; records[0].NodeRule != costly || records[0].Draw != nil {
+			t.Fatalf("a plain request by rule %q", records[0].NodeRule)
+		}
+	}
+	most := int((byNodeCredit + time.Duration(ticks)*time.Second/10) / took)
+	if byNode > most+1 || byNode < most-3 || plain == 0 {
+		t.Errorf("%d of %d requests by node, want about %d", byNode, ticks, most)
+	}
+}
+
+func TestAShortNodeIsSparedWhereRequestsByNodeCostTooMuch(t *testing.T) {
+	for asked, want := range map[int]string{60: "0", 200: "200"} {
+		r := telemetry.Record{Want: mib, Swappiness: memcg.SwappinessOf(asked)}
+		takeFromAll(&r, &numapolicy.Decision{Shares: []numapolicy.Share{{Node: 0, FileOnly: true}, {Node: 1}}})
+		if r.Swappiness.String() != want || (r.Held != "") != (asked == 200) {
+			t.Errorf("%d: swappiness %s, held %q", asked, r.Swappiness, r.Held)
+		}
+	}
+}
+
 func TestPlacingASampleAllocatesNothing(t *testing.T) {
 	b := nodeBench(t, telemetry.Enforce, byLottery, 500, 500)
 	b.track(id("/app"))
@@ -319,7 +354,7 @@ func TestPlacingASampleAllocatesNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() {
 			r := telemetry.Record{Want: want, Elapsed: time.Second}
 			b.core.place(b.now, &b.host, cg, ob.Sample, &d, &r)
-			b.core.placeGlance(cg, &r)
+			b.core.placeGlance(b.now, cg, &r)
 		}); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}

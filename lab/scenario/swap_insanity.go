@@ -31,11 +31,12 @@ const (
 	// Marks of the agent: short below the lower, until the higher. Between the lower and where the
 	// kernel begins to reclaim must be what the program grows by in two intervals, and what it takes
 	// to move it.
-	insanityLow  = 0.08
-	insanityHigh = 0.12
+	insanityLow  = 0.12
+	insanityHigh = 0.15
 
-	// insanityFull is the part of a node's memory under which it counts as full here. Kernels begin
-	// to reclaim at a tenth of that.
+	// insanityFull is the part of a node's memory under which it counts as full here. Kernels with
+	// transparent huge pages begin to reclaim there: khugepaged sets their min_free_kbytes to up
+	// to a twentieth of a small machine (set_recommended_min_free_kbytes in mm/khugepaged.c).
 	insanityFull   = 0.05
 	insanityHas    = 0.25 // of a node's memory free is room
 	insanityPages  = 1000 // pages that kernels swap, or there is no insanity
