@@ -394,3 +394,22 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// A file that was written with another layout must not be read with this one:
+// its figures would pass for others.
+func TestTheLayoutIsThatOfItsVersion(t *testing.T) {
+	if Version != 1 {
+		t.Fatal("pin the layout of the new version here")
+	}
+	h := NewHeader("p", "h", noon)
+	for kind, want := range map[Kind]int{
+		Configured: 8, Tracked: 9, HostSeen: 56, Looked: 147, Stepped: 203, CameBack: 198, Heard: 5, Described: 45,
+	} {
+		texts := map[string]uint64{}
+		c := codec{stats: h.keys()[:3], perNode: 2, number: func(s string) uint64 { texts[s] = uint64(len(texts)); return texts[s] }}
+		c.event(full(kind, 0))
+		if len(c.v) != want {
+			t.Errorf("an event of kind %d has %d figures, want %d: a changed layout is another Version", kind, len(c.v), want)
+		}
+	}
+}

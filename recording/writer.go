@@ -34,7 +34,7 @@ const (
 // be called from any.
 type Writer struct {
 	codec codec
-	slots map[memcg.ID]uint64
+	slots map[slotted]uint64
 	last  [][]uint64 // the numbers before, by slot
 	texts map[string]uint64
 	crc   uint32
@@ -68,7 +68,7 @@ func NewWriter(out io.WriteCloser, h Header, most int64) *Writer {
 	if most == 0 {
 		most = DefaultMost
 	}
-	w := &Writer{slots: map[memcg.ID]uint64{}, texts: map[string]uint64{}, done: make(chan struct{})}
+	w := &Writer{slots: map[slotted]uint64{}, texts: map[string]uint64{}, done: make(chan struct{})}
 	w.work.L = &w.mu
 	w.codec = codec{stats: h.keys(), perNode: h.NodeStats}
 	w.codec.number = w.numberOf
@@ -116,8 +116,8 @@ func (w *Writer) add(e *Event) {
 	w.codec.v = w.codec.v[:0]
 	w.codec.event(e)
 	slot := uint64(e.Kind)
-	if e.Kind == Looked {
-		slot = w.slotOf(e.Cgroup)
+	if e.Kind == Looked || e.Kind == Described {
+		slot = w.slotOf(slotted{e.Kind, e.Cgroup})
 	}
 	before := len(w.pending)
 	w.pending = binary.AppendUvarint(append(w.pending, byte(e.Kind)), slot)
@@ -142,11 +142,17 @@ func (w *Writer) frame(k Kind, slot uint64, payload []byte) {
 	w.crc = crc32.Update(w.crc, crc32.IEEETable, w.pending[before:])
 }
 
-func (w *Writer) slotOf(id memcg.ID) uint64 {
-	slot, ok := w.slots[id]
+// slotted is what has a slot of its own.
+type slotted struct {
+	kind Kind
+	id   memcg.ID
+}
+
+func (w *Writer) slotOf(s slotted) uint64 {
+	slot, ok := w.slots[s]
 	if !ok {
 		slot = uint64(len(w.last))
-		w.slots[id] = slot
+		w.slots[s] = slot
 		w.last = append(w.last, nil)
 	}
 	return slot
