@@ -95,23 +95,6 @@ func (d *Description) Label() string {
 	return name
 }
 
-// Asks tells the limits of the spec in words for people, "" where it has none.
-func (d *Description) Asks() string {
-	var out []string
-	for _, l := range [...]struct {
-		name  string
-		limit memcg.Limit
-	}{{"a limit of", d.Limit}, {"a reservation of", d.Reservation}} {
-		if b, ok := l.limit.Bytes(); ok {
-			out = append(out, fmt.Sprintf("%s %d bytes", l.name, b))
-		}
-	}
-	if !d.Mems.Empty() {
-		out = append(out, "memory of nodes "+d.Mems.String())
-	}
-	return strings.Join(out, ", ")
-}
-
 // Names of Kubernetes: a pod and a namespace are DNS names, a container's name is
 // one component of one; CRI-O says POD for the sandbox.
 var (

@@ -13,7 +13,8 @@ import (
 // and inode: a path that comes back with another inode gets a fresh one.
 type cgroup struct {
 	id     memcg.ID
-	policy *config.Policy
+	who    who
+	policy *config.Policy // with what its container may wish
 	law    workingset.Policy
 	state  workingset.State
 

@@ -105,6 +105,9 @@ type Core struct {
 	gens   workingset.Generations // reused
 	nodes  nodes
 
+	describer Describer
+	unwatched []memcg.ID
+
 	requests []Request
 	records  []telemetry.Record
 	tape     *tape
@@ -142,21 +145,27 @@ func NewCore(cfg *config.Config, mode telemetry.Mode, self string, notify Notifi
 // call.
 func (c *Core) Track(all []memcg.ID, complete bool, now time.Time) (watched, gone []memcg.ID) {
 	c.tape.tracking(c, all)
+	c.unwatched = c.unwatched[:0]
+	if c.describer != nil {
+		c.describer.Round(all, complete)
+	}
 	here := make(map[memcg.ID]bool, len(all))
 	for _, id := range all {
 		if id.Path == "/" {
 			continue
 		}
-		if _, known := c.cgroups[id]; known {
+		if cg, known := c.cgroups[id]; known {
 			here[id] = true
+			c.askAgain(cg, now)
 			continue
 		}
-		policy := c.cfg.Match(id.Path)
+		who := c.ask(id)
+		policy := c.policyFor(id, &who)
 		if policy == nil {
 			continue
 		}
 		here[id] = true
-		c.watch(id, policy, now)
+		c.watch(id, policy, who, now)
 	}
 	for id := range c.cgroups {
 		if complete && !here[id] {
@@ -227,7 +236,7 @@ func (c *Core) forget(id memcg.ID) {
 
 // noticeKinds are the kinds of notice about one cgroup; the key is the kind
 // and the path.
-var noticeKinds = []string{"sample", "reclaim", "swappiness", "owner", string(memcg.KnobHigh), string(memcg.KnobSwapMax), string(memcg.KnobMems), "lend", "throttled"}
+var noticeKinds = []string{"container", "sample", "reclaim", "swappiness", "owner", string(memcg.KnobHigh), string(memcg.KnobSwapMax), string(memcg.KnobMems), "lend", "throttled"}
 
 // Due reports whether a watched cgroup should be sampled in a tick at now: not
 // when its last samples failed and it is left alone for a while. Ticks come a
@@ -259,6 +268,9 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 	for ob := range c.tape.looking(obs, now) {
 		if ob.Current.Known() {
 			if r, ok := c.glance(now, host, ob); ok {
+				if cg := c.cgroups[ob.ID]; cg != nil {
+					cg.who.tell(&r)
+				}
 				c.records = append(c.records, r)
 			}
 			continue
@@ -281,6 +293,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 		return telemetry.Record{Time: now, Tick: c.tick, Cgroup: ob.ID, Err: fmt.Errorf("sample of %s: %w", ob.ID.Path, memcg.ErrGone)}
 	}
 	r := telemetry.Record{Time: now, Tick: c.tick, Cgroup: cg.id, Policy: cg.policy.Name, Mode: c.modeOf(cg), Done: cg.done, Settings: cg.set}
+	cg.who.tell(&r)
 	cg.done, cg.set = nil, nil
 	if ob.Err != nil {
 		r.Err = ob.Err

@@ -297,6 +297,9 @@ func (l *Loop) rescan(now time.Time) error {
 			l.Notify.Warn("listen", err, "that this cgroup meets its limit is noticed at the next tick only")
 		}
 	}
+	for _, id := range l.Core.Unwatched() {
+		l.Host.Forget(id)
+	}
 	for _, id := range gone {
 		l.forget(id)
 		l.Sink.Record(goneRecord(id, now))

@@ -38,14 +38,15 @@ func (c *Core) Reconfigure(cfg *config.Config, mode telemetry.Mode, now time.Tim
 		if !ok { // gone since
 			continue
 		}
-		policy := cfg.Match(id.Path)
+		who := cg.who
+		policy := c.policyFor(id, &who)
 		if policy == nil {
 			r.Released = append(r.Released, id)
 			c.drop(cg)
 			continue
 		}
 		if samePolicy(cg.policy, policy) {
-			cg.policy, cg.law = policy, lawPolicy(cfg, policy)
+			cg.policy, cg.law, cg.who = policy, lawPolicy(cfg, policy), who
 			if mode == wasMode || policy.Observe {
 				r.Kept = append(r.Kept, id)
 				continue
@@ -53,7 +54,7 @@ func (c *Core) Reconfigure(cfg *config.Config, mode telemetry.Mode, now time.Tim
 		}
 		r.Changed = append(r.Changed, id)
 		c.drop(cg)
-		c.watch(id, policy, now)
+		c.watch(id, policy, who, now)
 		if was := cg.swap; was.limited && policy.Swap.WriteBudget != nil {
 			was.setRate(uint64(*policy.Swap.WriteBudget), now)
 			c.cgroups[id].swap = was
@@ -73,8 +74,8 @@ func samePolicy(a, b *config.Policy) bool {
 }
 
 // watch starts to watch a cgroup.
-func (c *Core) watch(id memcg.ID, policy *config.Policy, now time.Time) {
-	cg := &cgroup{id: id, policy: policy, law: lawPolicy(c.cfg, policy), own: workingset.Own{Known: true}}
+func (c *Core) watch(id memcg.ID, policy *config.Policy, who who, now time.Time) {
+	cg := &cgroup{id: id, who: who, policy: policy, law: lawPolicy(c.cfg, policy), own: workingset.Own{Known: true}}
 	if rate := policy.Swap.WriteBudget; rate != nil {
 		cg.swap = newBudget(uint64(*rate), now)
 	}

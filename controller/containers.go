@@ -1,0 +1,128 @@
+package controller
+
+import (
+	"errors"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/container"
+	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
+)
+
+// Describer tells which container a cgroup belongs to, as container.Catalog
+// does. It is asked by Track alone.
+type Describer interface {
+	// Round begins a round of questions, with every cgroup there is where
+	// complete is true.
+	Round(all []memcg.ID, complete bool)
+	// Describe returns what is known; where it is not settled it is asked again
+	// in the next round.
+	Describe(id memcg.ID) (d container.Description, settled bool)
+}
+
+// DescribeBy has the core ask d for containers: for their names, and for what
+// they ask for themselves. Without it, cgroups are known by their paths alone.
+func (c *Core) DescribeBy(d Describer) { c.describer = d }
+
+// who is what is known of the container of a cgroup.
+type who struct {
+	d       container.Description
+	settled bool
+	name    string
+	shown   telemetry.Container
+}
+
+// tell puts it into a record.
+func (w *who) tell(r *telemetry.Record) { r.Name, r.Container = w.name, w.shown }
+
+// ask asks who a cgroup is.
+func (c *Core) ask(id memcg.ID) who {
+	if c.describer == nil {
+		return who{settled: true}
+	}
+	d, settled := c.describer.Describe(id)
+	return who{d: d, settled: settled}
+}
+
+// policyFor returns the policy of a cgroup, with those wishes of its container
+// that it grants, and has w say what of them. nil: the cgroup is not watched.
+func (c *Core) policyFor(id memcg.ID, w *who) *config.Policy {
+	d := &w.d
+	policy := MatchDescribed(c.cfg, id, d)
+	if policy == nil || !d.Known() {
+		return policy
+	}
+	wishes, faults := c.cfg.Wishes(d.Annotations, d.Swappiness)
+	granted, denied := policy.Grant(wishes)
+	if faults = append(d.Faults[:len(d.Faults):len(d.Faults)], faults...); len(faults) > 0 && d.Inner == "" {
+		c.notify.Warn("container "+id.Path, errors.Join(faults...), "this part of what container "+d.Label()+" says is passed over")
+	}
+	w.name = d.Label()
+	w.shown = telemetry.Container{
+		ID: d.ID, Runtime: d.Runtime, Inner: d.Inner, PodUID: d.Pod.UID, Namespace: d.Pod.Namespace, Pod: d.Pod.Name, Name: d.Name,
+		Asks: inWords(d, wishes, denied),
+	}
+	return granted
+}
+
+// MatchDescribed returns the policy that a cgroup falls under, given what is
+// known of its container; nil where it is not watched. crun keeps the processes
+// of a container in a cgroup inside the container's own; where both fall under
+// one policy the container's own, which has the limits, stands for both.
+func MatchDescribed(cfg *config.Config, id memcg.ID, d *container.Description) *config.Policy {
+	policy := cfg.MatchContainer(id.Path, d.Annotations)
+	if policy != nil && d.RuntimesOwn() && cfg.MatchContainer(path.Dir(id.Path), d.Annotations) == policy {
+		return nil
+	}
+	return policy
+}
+
+// inWords says for people what a container's spec asks for, and what of
+// that is not granted.
+func inWords(d *container.Description, wishes config.Wishes, denied []string) string {
+	var out []string
+	if text := wishes.String(); text != "" {
+		out = append(out, text)
+	}
+	if b, ok := d.Limit.Bytes(); ok {
+		out = append(out, "a limit of "+telemetry.Bytes(b))
+	}
+	if b, ok := d.Reservation.Bytes(); ok {
+		out = append(out, "a reservation of "+telemetry.Bytes(b))
+	}
+	if !d.Mems.Empty() {
+		out = append(out, "memory of nodes "+d.Mems.String())
+	}
+	text := strings.Join(out, ", ")
+	if len(denied) > 0 {
+		text += " (not granted: " + strings.Join(denied, "; ") + ")"
+	}
+	return text
+}
+
+// askAgain asks who a watched cgroup is where that was not settled, and has it
+// start anew where its policy is another by that.
+func (c *Core) askAgain(cg *cgroup, now time.Time) {
+	if cg.who.settled {
+		return
+	}
+	who := c.ask(cg.id)
+	policy := c.policyFor(cg.id, &who)
+	switch {
+	case policy == nil:
+		c.drop(cg)
+		c.unwatched = append(c.unwatched, cg.id)
+	case samePolicy(cg.policy, policy):
+		cg.policy, cg.law, cg.who = policy, lawPolicy(c.cfg, policy), who
+	default:
+		c.drop(cg)
+		c.watch(cg.id, policy, who, now)
+	}
+}
+
+// Unwatched returns the cgroups that the last Track found to have no policy by
+// what is now known of their containers, though they are still there.
+func (c *Core) Unwatched() []memcg.ID { return c.unwatched }
