@@ -20,8 +20,7 @@ const (
 
 // Catalog knows the containers of a host. It is for one goroutine at a time.
 type Catalog struct {
-	root   *root
-	report func(cgroup string, err error)
+	root *root
 
 	system []folder
 	users  map[string][]folder // by uid, of this round
@@ -36,23 +35,20 @@ type Catalog struct {
 
 // entry is what one cgroup came to.
 type entry struct {
-	id      memcg.ID
 	d       Description
 	tries   int
 	settled bool
 }
 
 // Open returns a catalog of the host whose "/" is seen at path, as cgroupfs.Open
-// takes it. report is told of each container that could not be described in the
-// end, and why; the calls come from within Describe.
-func Open(path string, report func(cgroup string, err error)) (*Catalog, error) {
+// takes it.
+func Open(path string) (*Catalog, error) {
 	r, err := openRoot(path)
 	if err != nil {
 		return nil, err
 	}
 	c := &Catalog{
-		root: r, report: report,
-		known: make(map[memcg.ID]*entry), own: make(map[string]*entry), pods: make(map[string]Pod), missing: make(map[string]bool),
+		root: r, known: make(map[memcg.ID]*entry), own: make(map[string]*entry), pods: make(map[string]Pod), missing: make(map[string]bool),
 	}
 	c.Round(nil, false)
 	return c, nil
@@ -90,7 +86,7 @@ func (c *Catalog) Round(all []memcg.ID, complete bool) {
 
 // Describe returns what is known of the container of a cgroup. settled tells
 // that no more will be: else it is worth asking again in the next round, at most
-// MaxTries times. Parents are to be asked about before their children. What is
+// MaxTries times. Why it is not known better is among the Faults then. Parents are to be asked about before their children. What is
 // settled costs no look at a file.
 func (c *Catalog) Describe(id memcg.ID) (d Description, settled bool) {
 	if e := c.known[id]; e != nil && e.settled {
@@ -108,10 +104,9 @@ func (c *Catalog) Describe(id memcg.ID) (d Description, settled bool) {
 	e := c.known[id]
 	if e == nil {
 		if len(c.known) >= MaxKnown {
-			c.overflow(id.Path)
-			return Description{}, true
+			return c.overflow(), true
 		}
-		e = &entry{id: id}
+		e = &entry{}
 		c.known[id] = e
 	}
 	e.tries++
@@ -123,11 +118,14 @@ func (c *Catalog) Describe(id memcg.ID) (d Description, settled bool) {
 	return e.d, e.settled
 }
 
-func (c *Catalog) overflow(cgroup string) {
+// overflow describes a cgroup beyond MaxKnown: nothing is known, which the first
+// such description says.
+func (c *Catalog) overflow() (d Description) {
 	if !c.full {
 		c.full = true
-		c.report(cgroup, fmt.Errorf("more than %d cgroups of containers: this one and others stay unnamed, and nothing of their specs is heeded", MaxKnown))
+		d.Faults = []error{fmt.Errorf("more than %d cgroups of containers: this one and others stay unnamed, and nothing of their specs is heeded", MaxKnown)}
 	}
+	return d
 }
 
 // describePod names a pod after its containers, which come after it.
@@ -177,7 +175,7 @@ func (c *Catalog) describe(e *entry, uid string, candidates []Candidate, folders
 		trouble = fmt.Errorf("none of the state folders of the runtimes that were found has container %s, and the same may hold for others of its kind: %w", e.d.ID, fs.ErrNotExist)
 	}
 	if trouble != nil {
-		c.report(e.id.Path, fmt.Errorf("looked up %d times: %w", e.tries, trouble))
+		e.d.Faults = append(e.d.Faults, fmt.Errorf("looked up %d times: %w", e.tries, trouble))
 	}
 }
 

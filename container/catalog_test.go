@@ -15,20 +15,14 @@ import (
 	"github.com/memagent/memagent/memcg"
 )
 
-type reports struct {
-	cgroups []string
-	errs    []error
-}
-
-func open(t *testing.T, dir string) (*Catalog, *reports) {
+func open(t *testing.T, dir string) *Catalog {
 	t.Helper()
-	var r reports
-	c, err := Open(dir, func(cgroup string, err error) { r.cgroups, r.errs = append(r.cgroups, cgroup), append(r.errs, err) })
+	c, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return c, &r
+	return c
 }
 
 func TestTheContainersOfEachRuntimeAreFound(t *testing.T) {
@@ -58,10 +52,10 @@ func TestTheContainersOfEachRuntimeAreFound(t *testing.T) {
 		{"runc, by the bundle in its state", "runc", "/system.slice/runc-db.scope", "runc/db", Runc, func(d *Description) bool { return d.Swappiness == memcg.Value(5) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cat, told := open(t, filepath.Join("testdata", c.root))
+			cat := open(t, filepath.Join("testdata", c.root))
 			d, settled := cat.Describe(memcg.ID{Path: c.path, Inode: 7})
-			if d.Label() != c.label || d.Runtime != c.runtime || !settled || len(told.errs) > 0 || len(d.Faults) > 0 {
-				t.Errorf("got %q of %q, settled %v: %+v, %v", d.Label(), d.Runtime, settled, d, told.errs)
+			if d.Label() != c.label || d.Runtime != c.runtime || !settled || len(d.Faults) > 0 {
+				t.Errorf("got %q of %q, settled %v: %+v", d.Label(), d.Runtime, settled, d)
 			}
 			if c.check != nil && !c.check(&d) {
 				t.Errorf("got %+v", d)
@@ -71,7 +65,7 @@ func TestTheContainersOfEachRuntimeAreFound(t *testing.T) {
 }
 
 func TestAPodIsNamedAfterItsContainers(t *testing.T) {
-	cat, _ := open(t, "testdata/containerd")
+	cat := open(t, "testdata/containerd")
 	pod := memcg.ID{Path: podDir, Inode: 1}
 	app := memcg.ID{Path: podDir + "/cri-containerd-" + hash("c0") + ".scope", Inode: 2}
 	if d, settled := cat.Describe(pod); settled || d.Label() != "pod/"+podUID {
@@ -105,21 +99,21 @@ const webSpec = `{"linux":{"cgroupsPath":"system.slice:crun:web","resources":{"m
 func TestAContainerThatIsBeingWrittenIsLookedUpAgain(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, crunWeb, webSpec[:40])
-	cat, told := open(t, dir)
+	cat := open(t, dir)
 	if d, settled := cat.Describe(web); settled || d.Known() {
 		t.Fatalf("half written: %+v, %v", d, settled)
 	}
 	write(t, dir, crunWeb, webSpec)
 	cat.Round([]memcg.ID{web}, true)
-	if d, settled := cat.Describe(web); !settled || d.Swappiness != memcg.Value(20) || len(told.errs) > 0 {
-		t.Errorf("whole: %+v, %v, %v", d, settled, told.errs)
+	if d, settled := cat.Describe(web); !settled || d.Swappiness != memcg.Value(20) || len(d.Faults) > 0 {
+		t.Errorf("whole: %+v, %v", d, settled)
 	}
 }
 
 func TestWhatIsSettledIsNotReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, crunWeb, webSpec)
-	cat, _ := open(t, dir)
+	cat := open(t, dir)
 	cat.Describe(web)
 	if err := os.RemoveAll(filepath.Join(dir, "run")); err != nil {
 		t.Fatal(err)
@@ -160,33 +154,37 @@ func TestTroubleIsToldOnceAfterABoundedNumberOfTries(t *testing.T) {
 			if err := os.Symlink("other.json", filepath.Join(dir, crunWeb)); err != nil {
 				t.Fatal(err)
 			}
-		}, unix.ELOOP, crunWeb},
+		}, unix.ELOOP, "config.json"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			c.setup(t, dir)
-			cat, told := open(t, dir)
+			cat := open(t, dir)
 			for i := range MaxTries + 3 {
-				if _, settled := cat.Describe(web); settled != (i >= MaxTries-1) {
+				d, settled := cat.Describe(web)
+				if settled != (i >= MaxTries-1) {
 					t.Fatalf("try %d: settled %v", i+1, settled)
 				}
+				if d.Known() || len(d.Faults) > 0 {
+					t.Fatalf("it may be somebody else's name, and yet: %+v", d)
+				}
 				cat.Round([]memcg.ID{web}, true)
-			}
-			if len(told.errs) != 0 {
-				t.Fatalf("it may be somebody else's name, and yet: %v", told.errs)
 			}
 			// With an id that only runtimes have, it is worth a word.
 			sure := memcg.ID{Path: "/system.slice/crun-" + hash("ab") + ".scope", Inode: 8}
 			if err := os.Rename(filepath.Join(dir, "run/crun/web"), filepath.Join(dir, "run/crun", hash("ab"))); err != nil {
 				t.Fatal(err)
 			}
-			for range MaxTries + 3 {
-				cat.Describe(sure)
+			for range MaxTries - 1 {
+				if d, _ := cat.Describe(sure); len(d.Faults) > 0 {
+					t.Errorf("told before it is sure: %v", d.Faults)
+				}
 			}
-			if len(told.errs) != 1 || !errors.Is(told.errs[0], c.kind) || !strings.Contains(told.errs[0].Error(), c.says) && c.kind != unix.ELOOP {
-				t.Errorf("told %v", told.errs)
+			d, settled := cat.Describe(sure)
+			if len(d.Faults) != 1 || !errors.Is(d.Faults[0], c.kind) || !strings.Contains(d.Faults[0].Error(), c.says) {
+				t.Errorf("told %v", d.Faults)
 			}
-			if d, settled := cat.Describe(sure); !settled || d.ID != hash("ab") || d.Runtime != Crun || d.Swappiness.Known() {
+			if !settled || d.ID != hash("ab") || d.Runtime != Crun || d.Swappiness.Known() {
 				t.Errorf("what the path says is kept: %+v", d)
 			}
 		})
@@ -194,30 +192,33 @@ func TestTroubleIsToldOnceAfterABoundedNumberOfTries(t *testing.T) {
 }
 
 func TestARuntimeWithItsStateElsewhereIsToldOfOnce(t *testing.T) {
-	cat, told := open(t, "testdata/docker")
+	cat := open(t, "testdata/docker")
+	var told []error
 	for i := range uint64(3) {
 		id := memcg.ID{Path: "/system.slice/docker-" + hash(fmt.Sprint(i)) + ".scope", Inode: i}
 		for range MaxTries {
 			cat.Describe(id)
 		}
-		if d, settled := cat.Describe(id); !settled || d.Runtime != Docker || !strings.HasPrefix(d.Label(), "docker/") {
+		d, settled := cat.Describe(id)
+		if !settled || d.Runtime != Docker || !strings.HasPrefix(d.Label(), "docker/") {
 			t.Errorf("got %+v", d)
 		}
+		told = append(told, d.Faults...)
 	}
-	if len(told.errs) != 1 || !errors.Is(told.errs[0], fs.ErrNotExist) {
-		t.Errorf("told %v", told.errs)
+	if len(told) != 1 || !errors.Is(told[0], fs.ErrNotExist) {
+		t.Errorf("told %v", told)
 	}
 }
 
 func TestACgroupThatIsNamedAfterSomebodyElsesContainerLearnsNothing(t *testing.T) {
-	cat, told := open(t, "testdata/docker")
+	cat := open(t, "testdata/docker")
 	thief := memcg.ID{Path: "/system.slice/evil.service/docker-" + hash("d0") + ".scope", Inode: 9}
 	var d Description
 	for range MaxTries {
 		d, _ = cat.Describe(thief)
 	}
-	if d.Swappiness.Known() || d.Annotations != nil || len(told.errs) != 1 || !strings.Contains(told.errs[0].Error(), "is another cgroup") {
-		t.Errorf("got %+v, %v", d, told.errs)
+	if d.Swappiness.Known() || d.Annotations != nil || len(d.Faults) != 1 || !strings.Contains(d.Faults[0].Error(), "is another cgroup") {
+		t.Errorf("got %+v", d)
 	}
 }
 
@@ -233,7 +234,7 @@ func TestAUserSpeaksForTheUsersOwnCgroupsAlone(t *testing.T) {
 	}
 	write(t, dir, store+hash("9d")+"/userdata/config.json", spec(hash("9d")))
 	write(t, dir, "run/containers/storage/overlay-containers/"+hash("9e")+"/userdata/config.json", spec(hash("9e")))
-	cat, _ := open(t, dir)
+	cat := open(t, dir)
 	own := "/user.slice/user-" + uid + ".slice/user@" + uid + ".service/user.slice/libpod-"
 	for _, c := range []struct {
 		name, path string
@@ -262,7 +263,7 @@ func TestSymlinksDoNotLeadOutOfTheRoot(t *testing.T) {
 			if err := os.Symlink(filepath.Join(outside, "web"), filepath.Join(dir, "run/crun/web")); err != nil {
 				t.Fatal(err)
 			}
-			cat, _ := open(t, dir)
+			cat := open(t, dir)
 			if how != "openat2" {
 				walk, err := os.OpenRoot(dir)
 				if err != nil {
@@ -287,26 +288,28 @@ func TestSymlinksDoNotLeadOutOfTheRoot(t *testing.T) {
 }
 
 func TestWithoutARuntimeNothingIsRememberedOrTold(t *testing.T) {
-	cat, told := open(t, t.TempDir())
+	cat := open(t, t.TempDir())
 	for range MaxTries + 1 {
 		for _, path := range []string{"/system.slice/a.service", "/batch/job", "/user.slice/user-1000.slice/x"} {
-			if d, settled := cat.Describe(memcg.ID{Path: path, Inode: 1}); !settled || d.Known() {
+			if d, settled := cat.Describe(memcg.ID{Path: path, Inode: 1}); !settled || d.Known() || len(d.Faults) > 0 {
 				t.Errorf("%s: %+v, %v", path, d, settled)
 			}
 		}
 	}
-	if len(cat.known) != 0 || len(told.errs) != 0 {
-		t.Errorf("knows %d, told %v", len(cat.known), told.errs)
+	if len(cat.known) != 0 {
+		t.Errorf("knows %d", len(cat.known))
 	}
 }
 
 func TestTheNumberOfContainersIsBounded(t *testing.T) {
-	cat, told := open(t, "testdata/docker")
+	cat := open(t, "testdata/docker")
+	var told []error
 	for i := range uint64(MaxKnown + 10) {
-		cat.Describe(memcg.ID{Path: fmt.Sprintf("/docker/%064x", i), Inode: i})
+		d, _ := cat.Describe(memcg.ID{Path: fmt.Sprintf("/docker/%064x", i), Inode: i})
+		told = append(told, d.Faults...)
 	}
-	if len(cat.known) != MaxKnown || len(told.errs) != 1 {
-		t.Errorf("knows %d, told %v", len(cat.known), told.errs)
+	if len(cat.known) != MaxKnown || len(told) != 1 {
+		t.Errorf("knows %d, told %v", len(cat.known), told)
 	}
 }
 
@@ -315,7 +318,7 @@ func TestThePodInTheSpecMustBeThePodInThePath(t *testing.T) {
 	other := "/kubepods/podother/" + hash("c0")
 	write(t, dir, "run/containerd/"+task+"/k8s.io/"+hash("c0")+"/config.json", fmt.Sprintf(`{"linux":{"cgroupsPath":%q},"annotations":{
 		"io.kubernetes.cri.sandbox-uid":%q,"io.kubernetes.cri.sandbox-name":"a","io.kubernetes.cri.sandbox-namespace":"b","io.kubernetes.cri.container-name":"c"}}`, other, podUID))
-	cat, _ := open(t, dir)
+	cat := open(t, dir)
 	d, _ := cat.Describe(memcg.ID{Path: other, Inode: 1})
 	if d.Pod.Name != "" || len(d.Faults) != 1 || d.Label() != "containerd/"+hash("c0")[:12] {
 		t.Errorf("got %q, %+v", d.Label(), d)

@@ -29,7 +29,8 @@ type Description struct {
 	Swappiness         memcg.Field
 	Limit, Reservation memcg.Limit
 	Mems               memcg.NodeMask
-	// Faults are values of the spec that could not be taken.
+	// Faults are values of the spec that could not be taken, and why there is no
+	// spec where one was to be expected.
 	Faults []error
 }
 

@@ -38,8 +38,8 @@
 // # What goes wrong
 //
 // A runtime may be about to write: what is not there, cut short or unreadable is
-// tried again in later rounds, MaxTries times in all, and told once after that.
-// Nonsense in a spec, such as a negative swappiness, costs that value alone and
-// is told once with the description. The number of containers that are known at
+// tried again in later rounds, MaxTries times in all. Nonsense in a spec, such as
+// a negative swappiness, costs that value alone. Both are told with the
+// description (Faults), so that they are told once. The number of containers that are known at
 // a time is bounded by MaxKnown.
 package container

@@ -52,14 +52,17 @@ func (c *Core) ask(id memcg.ID) who {
 func (c *Core) policyFor(id memcg.ID, w *who) *config.Policy {
 	d := &w.d
 	policy := MatchDescribed(c.cfg, id, d)
-	if policy == nil || !d.Known() {
-		return policy
+	if policy == nil {
+		return nil
 	}
 	wishes, faults := c.cfg.Wishes(d.Annotations, d.Swappiness)
-	granted, denied := policy.Grant(wishes)
 	if faults = append(d.Faults[:len(d.Faults):len(d.Faults)], faults...); len(faults) > 0 && d.Inner == "" {
-		c.notify.Warn("container "+id.Path, errors.Join(faults...), "this part of what container "+d.Label()+" says is passed over")
+		c.notify.Warn("container "+id.Path, errors.Join(faults...), "this part of what its container says, or all of it, is passed over")
 	}
+	if !d.Known() {
+		return policy
+	}
+	granted, denied := policy.Grant(wishes)
 	w.name = d.Label()
 	w.shown = telemetry.Container{
 		ID: d.ID, Runtime: d.Runtime, Inner: d.Inner, PodUID: d.Pod.UID, Namespace: d.Pod.Namespace, Pod: d.Pod.Name, Name: d.Name,
