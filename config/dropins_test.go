@@ -114,3 +114,28 @@ func TestAFolderOfDropInsThatCannotBeReadIsAnErrorAndNoneIsNot(t *testing.T) {
 		t.Errorf("a link to nothing: %v", err)
 	}
 }
+
+func FuzzDropIns(f *testing.F) {
+	f.Add([]byte(policy("a", "/a")), []byte(policy("b", "/b")))
+	f.Add([]byte("mode: observe\n"), []byte("mode: enforce\n"+policy("a", "/**")))
+	f.Add([]byte("host: {swap: 1}\n"), []byte("host: {swap: {keep_free: 1%}}\n"+policy("a", "/a")))
+	f.Add([]byte("policies: []\n"), []byte("policies: {}\n"))
+	f.Fuzz(func(t *testing.T, dropIn, main []byte) {
+		c, err := parseFiles([]source{{"drop-in", dropIn}, {"main", main}})
+		if err == nil {
+			if _, err := Parse("described", []byte(c.Describe())); err != nil {
+				t.Fatalf("together they are taken, and their description is refused: %v", err)
+			}
+			return
+		}
+		faults, ok := errors.AsType[Errors](err)
+		if !ok || len(faults) == 0 {
+			t.Fatalf("%d faults, as %T", len(faults), err)
+		}
+		for i, e := range faults {
+			if e.File != "drop-in" && e.File != "main" || !oneKind(e) || (e.Line < 1 || e.Col < 1) && i < maxErrors {
+				t.Fatalf("%v: no place or no single kind", e)
+			}
+		}
+	})
+}

@@ -181,18 +181,20 @@ func (c *codec) span(d *time.Duration) { num(c, d) }
 func list[T any](c *codec, s *[]T, each func(*codec, *T)) {
 	n := len(*s)
 	num(c, &n)
-	if c.reading {
-		if n < 0 || n > len(c.v)-c.at {
-			c.err = errors.New("a frame has a list that is longer than itself")
-			n = 0
+	if !c.reading {
+		for i := range *s {
+			each(c, &(*s)[i])
 		}
-		*s = (*s)[:0]
-		for range n {
-			var zero T
-			*s = append(*s, zero)
-		}
+		return
 	}
-	for i := range *s {
+	if n < 0 || n > len(c.v)-c.at {
+		c.err = errors.New("a frame has a list that is longer than itself")
+	}
+	// One after the other: a frame that lies about n must not cost memory.
+	*s = (*s)[:0]
+	for i := 0; i < n && c.err == nil; i++ {
+		var zero T
+		*s = append(*s, zero)
 		each(c, &(*s)[i])
 	}
 }

@@ -15,8 +15,9 @@ import (
 const (
 	mostLine    = 1 << 20 // bytes of the header
 	mostPayload = 1 << 24 // bytes of a frame: the list of all cgroups of a host
-	mostNumbers = 1 << 20 // numbers of a frame
+	mostNumbers = 1 << 18 // numbers of a frame: that list has two for each
 	mostKept    = 4 * mostSlots
+	mostHeld    = 1 << 25 // numbers of all slots, 256 MiB
 )
 
 // Reader reads a recording.
@@ -29,6 +30,7 @@ type Reader struct {
 	codec  codec
 	last   map[uint64][]uint64
 	texts  map[uint64]string
+	held   int // numbers in last
 	frame  []byte
 	crc    uint32
 	events uint64
@@ -58,7 +60,12 @@ func NewReader(in io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRecording, err)
 	}
-	r := &Reader{in: bufio.NewReaderSize(zip, 64<<10), close: func() error { return nil }}
+	return newReader(zip)
+}
+
+// newReader reads the header of what is unzipped.
+func newReader(plain io.Reader) (*Reader, error) {
+	r := &Reader{in: bufio.NewReaderSize(plain, 64<<10), close: func() error { return nil }}
 	line, err := r.line()
 	if err == nil {
 		err = json.Unmarshal(line, &r.Header)
@@ -92,7 +99,7 @@ func (r *Reader) Close() error { return r.close() }
 // Events returns how many events were read.
 func (r *Reader) Events() uint64 { return r.events }
 
-func (r *Reader) forget() { r.last, r.texts = map[uint64][]uint64{}, map[uint64]string{} }
+func (r *Reader) forget() { r.held, r.last, r.texts = 0, map[uint64][]uint64{}, map[uint64]string{} }
 
 // Next reads one event into e, whose memory is used again. io.EOF: the recording
 // is over and nothing is missing. ErrCut: it ends here and should not.
@@ -190,6 +197,9 @@ func (r *Reader) event(kind Kind, slot uint64, e *Event) error {
 	v, err := changed(r.last[slot], r.frame)
 	if err != nil {
 		return err
+	}
+	if r.held += len(v) - len(r.last[slot]); r.held > mostHeld {
+		return errors.New("more figures than a recording keeps at once")
 	}
 	r.last[slot] = v
 	r.codec.v, r.codec.at, r.codec.err = v, 0, nil
