@@ -34,6 +34,7 @@ type Player struct {
 	obs     []Observation
 	samples []*memcg.Sample // for obs, reused
 	draws   drawn
+	who     told
 	open    []Request // of another config, to be answered
 }
 
@@ -80,6 +81,10 @@ func (p *Player) event(e *recording.Event) error {
 		return errors.New("it does not begin with a config")
 	}
 	switch e.Kind {
+	case recording.Described:
+		w := e.Who
+		w.Annotations, w.Faults = slices.Clone(w.Annotations), slices.Clone(w.Faults)
+		p.who[e.Cgroup] = w
 	case recording.Tracked:
 		p.track(e, now)
 	case recording.HostSeen:
@@ -113,7 +118,11 @@ func (p *Player) configure(e *recording.Event, now time.Time) error {
 	}
 	switch {
 	case p.core == nil:
+		p.who = told{}
 		p.core = NewCore(cfg, mode, e.Config.Self, p.Notify, now)
+		if e.Config.Described {
+			p.core.DescribeBy(p.who)
+		}
 		if e.Config.Draws {
 			p.core.DrawFrom(&p.draws)
 		}
@@ -127,6 +136,7 @@ func (p *Player) track(e *recording.Event, now time.Time) {
 	_, gone := p.core.Track(e.Cgroups, e.Complete, now)
 	p.core.Unheard()
 	for _, id := range gone {
+		delete(p.who, id)
 		p.Sink.Record(goneRecord(id, e.Time()))
 	}
 }

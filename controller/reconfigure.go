@@ -61,7 +61,7 @@ func (c *Core) Reconfigure(cfg *config.Config, mode telemetry.Mode, now time.Tim
 		}
 	}
 	c.sortWatched()
-	c.tape.configured(cfg, mode, c.self, now)
+	c.tape.configured(c, now)
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/container"
 	"github.com/memagent/memagent/controller"
 	"github.com/memagent/memagent/journal"
 	"github.com/memagent/memagent/memcg"
@@ -29,7 +30,7 @@ func (f *file) Close() error { return nil }
 
 // recorded runs a loop at a host, with a journal, and returns its recording and
 // the lines that it logged. configs takes other configs.
-func recorded(t *testing.T, h *sim.Host, policies string, during func(configs chan<- controller.Config)) (tape []byte, log string) {
+func recorded(t *testing.T, h *sim.Host, policies string, during func(configs chan<- controller.Config), prepare ...func(*controller.Core)) (tape []byte, log string) {
 	t.Helper()
 	cfg := mustParse(t, policies)
 	store, err := journal.Open(t.TempDir())
@@ -51,6 +52,9 @@ func recorded(t *testing.T, h *sim.Host, policies string, during func(configs ch
 		Host: h, Interval: cfg.Interval, Sink: telemetry.DecisionLog{Logger: zerolog.New(&lines)}, Notify: &silence{}, Keeper: keeper, Configs: configs,
 	}
 	loop.Core.DrawFrom(&ticketed{})
+	for _, p := range prepare {
+		p(loop.Core)
+	}
 	loop.Core.RecordTo(w, started)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
@@ -151,6 +155,38 @@ func TestAReplayUnderTheSameConfigLogsTheSameLines(t *testing.T) {
 		}
 		sameLines(t, log, got)
 		t.Logf("%d lines from %d bytes", strings.Count(log, "\n"), len(tape))
+	})
+}
+
+// pods answers that /late is a container, which is not settled at first and
+// brings an annotation later.
+type pods struct{ rounds int }
+
+func (p *pods) Round([]memcg.ID, bool) { p.rounds++ }
+
+func (p *pods) Describe(id memcg.ID) (d container.Description, settled bool) {
+	if id.Path != "/late" {
+		return d, true
+	}
+	d = container.Description{ID: "c0ffee", Runtime: "containerd", Name: "app", Pod: container.Pod{UID: "7", Namespace: "shop", Name: "cart"}}
+	if settled = p.rounds > 3; settled {
+		d.Annotations = map[string]string{"memagent.dev/swappiness": "0"}
+	}
+	return d, settled
+}
+
+func TestAReplayKnowsContainersAsTheRunDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := shortOfMuch()
+		tape, log := recorded(t, h, manyWays, manyThings(t, h), func(c *controller.Core) { c.DescribeBy(&pods{}) })
+		got, err := replay(t, tape, controller.Player{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(log, "shop") {
+			t.Error("the run knows no container")
+		}
+		sameLines(t, log, got)
 	})
 }
 

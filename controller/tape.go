@@ -5,12 +5,10 @@ import (
 	"iter"
 	"time"
 
-	"github.com/memagent/memagent/config"
 	"github.com/memagent/memagent/journal"
 	"github.com/memagent/memagent/memcg"
 	"github.com/memagent/memagent/numapolicy"
 	"github.com/memagent/memagent/recording"
-	"github.com/memagent/memagent/telemetry"
 )
 
 // tape records all that goes into a Core, so that a Player can have another one
@@ -25,15 +23,18 @@ type tape struct {
 }
 
 // RecordTo has all that goes into the core from now on recorded. now is the time
-// that NewCore was given, before anything else was; DrawFrom must have been
-// called, if it is to be.
+// that NewCore was given, before anything else was; DrawFrom and DescribeBy must
+// have been called, if they are to be.
 func (c *Core) RecordTo(w *recording.Writer, now time.Time) {
 	c.tape = &tape{w: w, started: now}
 	if c.nodes.from != nil {
 		c.tape.draws.from = c.nodes.from
 		c.nodes.from = &c.tape.draws
 	}
-	c.tape.configured(c.cfg, c.mode, c.self, now)
+	if c.describer != nil {
+		c.describer = &listening{c.describer, c.tape}
+	}
+	c.tape.configured(c, now)
 }
 
 // noting keeps the numbers that are drawn.
@@ -55,12 +56,12 @@ func (t *tape) event(k recording.Kind, now time.Time) *recording.Event {
 	return &t.e
 }
 
-func (t *tape) configured(cfg *config.Config, mode telemetry.Mode, self string, now time.Time) {
+func (t *tape) configured(c *Core, now time.Time) {
 	if t == nil {
 		return
 	}
 	e := t.event(recording.Configured, now)
-	e.Config = recording.Config{Text: cfg.Describe(), Mode: string(mode), Self: self, Draws: t.draws.from != nil}
+	e.Config = recording.Config{Text: c.cfg.Describe(), Mode: string(c.mode), Self: c.self, Draws: t.draws.from != nil, Described: c.describer != nil}
 	t.w.Write(e)
 }
 

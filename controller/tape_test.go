@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/memagent/memagent/container"
 	"github.com/memagent/memagent/journal"
 	"github.com/memagent/memagent/memcg"
 )
@@ -32,6 +33,7 @@ func TestAllThatACoreTakesInIsOnTheTape(t *testing.T) {
 		{reflect.TypeFor[Observation](), []string{"ID", "Sample", "Err", "Current", "Ages", "AgesErr", "ParentMems", "ParentErr"}},
 		{reflect.TypeFor[Result](), []string{"Request", "Outcome", "Took", "Err", "Set", "Undone"}},
 		{reflect.TypeFor[Request](), []string{"Reclaim", "Age", "Setting"}},
+		{reflect.TypeFor[container.Description](), []string{"ID", "Runtime", "Inner", "Pod", "Name", "Annotations", "Swappiness", "Limit", "Reservation", "Mems", "Faults"}},
 		{reflect.TypeFor[journal.Result](), []string{"Outcome", "Found", "Owner", "Now", "Until", "InFlight"}},
 	} {
 		if got := fieldsOf(c.of); !slices.Equal(got, c.have) {
