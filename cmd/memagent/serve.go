@@ -22,6 +22,7 @@ type shopFront struct {
 	sinks   telemetry.Sinks
 	ticks   telemetry.TickList
 	servers []*endpoint.Server
+	stop    context.CancelFunc
 	said    func() // waits until the service manager was told of the end
 }
 
@@ -30,7 +31,8 @@ type shopFront struct {
 func openFront(ctx context.Context, where config.Telemetry, interval time.Duration, stand func() telemetry.ConfigState, writes func() uint64, notices *telemetry.Notices) (_ *shopFront, err error) {
 	now := time.Now()
 	health := telemetry.NewHealth(interval, now)
-	f := &shopFront{ticks: telemetry.TickList{health}, said: func() {}}
+	ctx, stop := context.WithCancel(ctx)
+	f := &shopFront{ticks: telemetry.TickList{health}, stop: stop, said: func() {}}
 	defer func() {
 		if err != nil {
 			f.close()
@@ -89,6 +91,7 @@ func (f *shopFront) close() {
 	for _, s := range f.servers {
 		_ = s.Close() // the listener is gone either way
 	}
+	f.stop()
 	f.said()
 }
 
