@@ -25,7 +25,7 @@ type Describer interface {
 
 // DescribeBy has the core ask d for containers: for their names, and for what
 // they ask for themselves. Without it, cgroups are known by their paths alone.
-func (c *Core) DescribeBy(d Describer) { c.describer = d }
+func (c *Core) DescribeBy(d Describer) { c.describer = c.tape.hear(d) }
 
 // who is what is known of the container of a cgroup.
 type who struct {

@@ -85,6 +85,7 @@ func (p *Player) event(e *recording.Event) error {
 		w := e.Who
 		w.Annotations, w.Faults = slices.Clone(w.Annotations), slices.Clone(w.Faults)
 		p.who[e.Cgroup] = w
+		p.core.DescribeBy(p.who)
 	case recording.Tracked:
 		p.track(e, now)
 	case recording.HostSeen:
@@ -120,9 +121,6 @@ func (p *Player) configure(e *recording.Event, now time.Time) error {
 	case p.core == nil:
 		p.who = told{}
 		p.core = NewCore(cfg, mode, e.Config.Self, p.Notify, now)
-		if e.Config.Described {
-			p.core.DescribeBy(p.who)
-		}
 		if e.Config.Draws {
 			p.core.DrawFrom(&p.draws)
 		}

@@ -23,17 +23,15 @@ type tape struct {
 }
 
 // RecordTo has all that goes into the core from now on recorded. now is the time
-// that NewCore was given, before anything else was; DrawFrom and DescribeBy must
-// have been called, if they are to be.
+// that NewCore was given, before anything else was; DrawFrom must have been
+// called, if it is to be.
 func (c *Core) RecordTo(w *recording.Writer, now time.Time) {
 	c.tape = &tape{w: w, started: now}
 	if c.nodes.from != nil {
 		c.tape.draws.from = c.nodes.from
 		c.nodes.from = &c.tape.draws
 	}
-	if c.describer != nil {
-		c.describer = &listening{c.describer, c.tape}
-	}
+	c.describer = c.tape.hear(c.describer)
 	c.tape.configured(c, now)
 }
 
@@ -61,7 +59,7 @@ func (t *tape) configured(c *Core, now time.Time) {
 		return
 	}
 	e := t.event(recording.Configured, now)
-	e.Config = recording.Config{Text: c.cfg.Describe(), Mode: string(c.mode), Self: c.self, Draws: t.draws.from != nil, Described: c.describer != nil}
+	e.Config = recording.Config{Text: c.cfg.Describe(), Mode: string(c.mode), Self: c.self, Draws: t.draws.from != nil}
 	t.w.Write(e)
 }
 

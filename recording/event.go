@@ -80,8 +80,6 @@ type Config struct {
 	Self string // the agent's own cgroup, "" where it is unknown
 	// Draws tells that there was a source of numbers to draw nodes with.
 	Draws bool
-	// Described tells that cgroups were asked for their containers.
-	Described bool
 }
 
 // Who is what was known of the container of a cgroup.

@@ -13,7 +13,6 @@ func (c *codec) event(e *Event) {
 		str(c, &e.Config.Mode)
 		str(c, &e.Config.Self)
 		c.flag(&e.Config.Draws)
-		c.flag(&e.Config.Described)
 	case Tracked:
 		c.flag(&e.Complete)
 		list(c, &e.Cgroups, (*codec).id)

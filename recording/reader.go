@@ -194,6 +194,10 @@ func (r *Reader) event(kind Kind, slot uint64, e *Event) error {
 		}
 		r.crc = 0
 	}
+	// Numbers that do not change take no room, but not as many as this.
+	if n, _ := binary.Uvarint(r.frame); n > uint64(len(r.last[slot])+1024+64*len(r.frame)) {
+		return fmt.Errorf("a frame of %d bytes for %d numbers", len(r.frame), n)
+	}
 	v, err := changed(r.last[slot], r.frame)
 	if err != nil {
 		return err
