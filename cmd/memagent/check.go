@@ -92,9 +92,10 @@ func (f *checkFlags) check(ctx context.Context, e env) error {
 	if err != nil && len(ids) == 0 {
 		return fmt.Errorf("listing the cgroups of this host: %w", err)
 	}
-	caps := fs.Capabilities(ctx, probeTarget(fs, cfg, ids))
-	plans := makePlans(cfg, ids, caps)
-	addKnobs(plans, cfg, ids, fs.ReadKnob)
+	match := matchNow(cfg, f.root, ids)
+	caps := fs.Capabilities(ctx, probeTarget(fs, cfg, ids, match))
+	plans := makePlans(cfg, ids, caps, match)
+	addKnobs(plans, cfg, ids, match, fs.ReadKnob)
 	if f.json {
 		if err := writeReport(e.out, fs, caps, plans); err != nil {
 			return err
@@ -120,12 +121,12 @@ func (f *checkFlags) check(ctx context.Context, e env) error {
 
 // probeTarget returns a cgroup in which a request for zero bytes may be made:
 // one that an enforcing policy matches. nil: there is none, nothing is asked.
-func probeTarget(fs *cgroupfs.FS, cfg *config.Config, ids []memcg.ID) *memcg.ID {
+func probeTarget(fs *cgroupfs.FS, cfg *config.Config, ids []memcg.ID, match matcher) *memcg.ID {
 	if fs.Enforceable() != nil {
 		return nil
 	}
 	for i := range ids {
-		if cfg.Enforces(cfg.Match(ids[i].Path)) && !fs.Owns(ids[i].Path) {
+		if cfg.Enforces(match(ids[i])) && !fs.Owns(ids[i].Path) {
 			return &ids[i]
 		}
 	}

@@ -21,14 +21,14 @@ type plan struct {
 	Differs []string `json:"differs"`
 }
 
-func makePlans(cfg *config.Config, ids []memcg.ID, caps []cgroupfs.CapResult) []plan {
+func makePlans(cfg *config.Config, ids []memcg.ID, caps []cgroupfs.CapResult, match matcher) []plan {
 	state := make(map[string]cgroupfs.CapState, len(caps))
 	for _, c := range caps {
 		state[c.Name] = c.State
 	}
 	matched := make(map[*config.Policy]int)
 	for _, id := range ids {
-		if p := cfg.Match(id.Path); p != nil {
+		if p := match(id); p != nil {
 			matched[p]++
 		}
 	}

@@ -17,7 +17,7 @@ type readKnob func(memcg.ID, memcg.Knob) (string, error)
 
 // addKnobs says of each plan that enforces what of lending and of the swap guard
 // cannot be had: no journal, no such file, no limit to lend above.
-func addKnobs(plans []plan, cfg *config.Config, ids []memcg.ID, read readKnob) {
+func addKnobs(plans []plan, cfg *config.Config, ids []memcg.ID, match matcher, read readKnob) {
 	var noJournal error
 	for i := range plans {
 		p := &cfg.Policies[i]
@@ -33,7 +33,7 @@ func addKnobs(plans []plan, cfg *config.Config, ids []memcg.ID, read readKnob) {
 		}
 		var mine []memcg.ID
 		for _, id := range ids {
-			if cfg.Match(id.Path) == p {
+			if match(id) == p {
 				mine = append(mine, id)
 			}
 		}

@@ -37,8 +37,8 @@ func TestWhatCannotBeLentIsSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 			ids := []memcg.ID{{Path: "/a", Inode: 1}, {Path: "/b", Inode: 2}}
-			plans := makePlans(cfg, ids, nil)
-			addKnobs(plans, cfg, ids, func(memcg.ID, memcg.Knob) (string, error) {
+			plans := makePlans(cfg, ids, nil, byPath(cfg))
+			addKnobs(plans, cfg, ids, byPath(cfg), func(memcg.ID, memcg.Knob) (string, error) {
 				if tt.high == "" {
 					return "", fmt.Errorf("read: %w", memcg.ErrUnsupported)
 				}

@@ -53,7 +53,7 @@ func TestLimits(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		plans := makePlans(cfg, []memcg.ID{{Path: "/a"}, {Path: "/b"}}, all(c.missing...))
+		plans := makePlans(cfg, []memcg.ID{{Path: "/a"}, {Path: "/b"}}, all(c.missing...), byPath(cfg))
 		if len(plans) != 1 || plans[0].Cgroups != 1 {
 			t.Fatalf("%s: %+v", name, plans)
 		}
@@ -72,7 +72,7 @@ func TestAnObservingPolicyLacksNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plans := makePlans(cfg, nil, []cgroupfs.CapResult{{Capability: cgroupfs.Capability{Name: cgroupfs.CapReclaim}, State: cgroupfs.CapNo}})
+	plans := makePlans(cfg, nil, []cgroupfs.CapResult{{Capability: cgroupfs.Capability{Name: cgroupfs.CapReclaim}, State: cgroupfs.CapNo}}, byPath(cfg))
 	if len(plans[0].Cannot) != 0 {
 		t.Errorf("cannot %v", plans[0].Cannot)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/memagent/memagent/cgroupfs"
 	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/container"
 	"github.com/memagent/memagent/controller"
 	"github.com/memagent/memagent/recording"
 	"github.com/memagent/memagent/telemetry"
@@ -65,6 +66,11 @@ func (f *recordFlags) record(ctx context.Context, e env) error {
 	}
 	defer fs.Close()
 	self, _ := fs.Self()
+	containers, err := container.Open(f.root)
+	if err != nil {
+		return err
+	}
+	defer containers.Close()
 	started := time.Now()
 	w, err := startRecording(f.out, f.most, fs, started)
 	if err != nil {
@@ -77,6 +83,7 @@ func (f *recordFlags) record(ctx context.Context, e env) error {
 	}
 	draws, _ := newDraws()
 	loop.Core.DrawFrom(draws)
+	loop.Core.DescribeBy(containers)
 	loop.Core.RecordTo(w, started)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/memagent/memagent/cgroupfs"
 	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/container"
 	"github.com/memagent/memagent/controller"
 	"github.com/memagent/memagent/telemetry"
 )
@@ -105,6 +106,12 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		Notify:   notices,
 	}
 	loop.Core.DrawFrom(draws)
+	containers, err := container.Open(f.root)
+	if err != nil {
+		return err
+	}
+	defer containers.Close()
+	loop.Core.DescribeBy(containers)
 	endRecording, err := keepRecording(f.record, f.recordMost, fs, loop.Core, started, notices)
 	if err != nil {
 		return err
