@@ -325,6 +325,18 @@ func TestThePodInTheSpecMustBeThePodInThePath(t *testing.T) {
 	}
 }
 
+func TestAPodsAuthorDoesNotChooseItsName(t *testing.T) {
+	d := Description{ID: "x", Runtime: CRIO, Pod: Pod{UID: podUID}}
+	d.take(&Spec{Annotations: map[string]string{
+		crioLabels:               fmt.Sprintf(`{"io.kubernetes.pod.uid":%q,"io.kubernetes.pod.name":"cart-7d9","io.kubernetes.pod.namespace":"shop","io.kubernetes.container.name":"app"}`, podUID),
+		"io.kubernetes.pod.name": "other", "io.kubernetes.pod.namespace": "kube-system",
+		"io.kubernetes.cri.sandbox-name": "other", "io.kubernetes.cri.sandbox-namespace": "kube-system",
+	}})
+	if d.Label() != "shop/cart-7d9/app" {
+		t.Errorf("got %s", d.Label())
+	}
+}
+
 func TestTooManyAnnotationsAreNotKept(t *testing.T) {
 	s := Spec{Annotations: map[string]string{}}
 	for i := range maxAnnotations {

@@ -3,7 +3,6 @@ package container
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 
@@ -128,38 +127,42 @@ func (d *Description) take(s *Spec) {
 	}
 }
 
+// podKeys are the annotations in which a runtime has the names of Kubernetes.
+type podKeys struct {
+	uid, namespace, pod, name, kind string
+}
+
+var (
+	criKeys  = podKeys{"io.kubernetes.cri.sandbox-uid", "io.kubernetes.cri.sandbox-namespace", "io.kubernetes.cri.sandbox-name", "io.kubernetes.cri.container-name", "io.kubernetes.cri.container-type"}
+	crioKeys = podKeys{"io.kubernetes.pod.uid", "io.kubernetes.pod.namespace", "io.kubernetes.pod.name", "io.kubernetes.container.name", "io.kubernetes.cri-o.ContainerType"}
+)
+
+// crioLabels is where CRI-O has the labels that the kubelet gave, as JSON. They
+// go before annotations of the same names: CRI-O hands on what the pod's author
+// has annotated, and an author must not choose under which name the pod is seen.
+const crioLabels = "io.kubernetes.cri-o.Labels"
+
 // takePod fills in the names that Kubernetes has, from the annotations that
-// containerd's CRI plugin and CRI-O write.
+// containerd's CRI plugin or CRI-O writes.
 func (d *Description) takePod(a map[string]string) {
-	first := func(keys ...string) string {
-		for _, k := range keys {
-			if v := a[k]; v != "" {
-				return v
-			}
-		}
-		return ""
-	}
-	labels := maps.Clone(a)
-	var more map[string]string // CRI-O has the labels as JSON in one annotation
-	if json.Unmarshal([]byte(a["io.kubernetes.cri-o.Labels"]), &more) == nil {
-		for k, v := range more {
-			if labels[k] == "" {
-				labels[k] = v
-			}
+	keys, labels := criKeys, a
+	if d.Runtime == CRIO {
+		keys = crioKeys
+		var given map[string]string
+		if json.Unmarshal([]byte(a[crioLabels]), &given) == nil && given[keys.pod] != "" {
+			labels = given
 		}
 	}
-	a = labels
-	if uid := first("io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid"); uid != "" && uid != d.Pod.UID {
+	if uid := labels[keys.uid]; uid != "" && uid != d.Pod.UID {
 		d.Faults = append(d.Faults, fmt.Errorf("the spec names pod %q, the cgroup is in pod %s: %w", uid, d.Pod.UID, memcg.ErrInvalid))
 		return
 	}
-	ns, pod := first("io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"), first("io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name")
+	ns, pod, name := labels[keys.namespace], labels[keys.pod], labels[keys.name]
 	if !dnsName.MatchString(ns) || !dnsName.MatchString(pod) {
 		return
 	}
 	d.Pod.Namespace, d.Pod.Name = ns, pod
-	name := first("io.kubernetes.cri.container-name", "io.kubernetes.container.name")
-	if first("io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType") == "sandbox" {
+	if a[keys.kind] == "sandbox" {
 		name = sandbox
 	}
 	if anyName.MatchString(name) {
