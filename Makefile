@@ -26,6 +26,8 @@ test: lint unit conform lab ## unit tests, lint and the lab on kernel $(KERNEL)
 
 unit: ## unit tests with the race detector
 	@scripts/need gcc:gcc /usr/include/stdlib.h:libc6-dev # the race detector needs cgo
+	@scripts/need chromium:chromium # a test looks at the report as people do
+	@scripts/promtool --version >/dev/null # tests of the alert rules
 	CGO_ENABLED=1 $(GO) test -race -timeout 10m ./...
 
 lint: ## gofmt, go vet and staticcheck
