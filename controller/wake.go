@@ -28,6 +28,8 @@ const (
 	fillHalfLife = 2 * time.Second
 	// reactOver is over how many requests the time that one takes is averaged.
 	reactOver = 4
+	// fillWindow is the least time that a rate is measured over.
+	fillWindow = 100 * time.Millisecond
 	// fillReach is how far ahead a request between two samples reaches: what is
 	// charged while one write is under way.
 	fillReach = 50 * time.Millisecond
@@ -46,28 +48,33 @@ const (
 // filling keeps how fast a cgroup is charged, by what is seen of memory.current
 // and what requests have taken meanwhile.
 type filling struct {
-	rate    float64 // bytes a second, the highest of late, fading
-	current float64 // bytes, at the last look
-	taken   float64 // bytes that requests took since
-	at      time.Time
+	rate   float64   // bytes a second, the highest of late, fading
+	latest float64   // bytes, at the last look
+	seen   time.Time // the last look
+
+	from  float64 // bytes, at the look that the next rate is measured from
+	taken float64 // bytes that requests took since
+	at    time.Time
 }
 
 // see books a look at memory.current. known is the rate of a whole sample in
 // bytes a second, 0 where there is none. While a request is in flight, part of
-// what it takes has shown and nothing is booked yet: such a look tells no rate.
+// what it takes has shown and nothing is booked yet: such a look tells no rate,
+// nor does one right after another, of which a single batch of readahead would
+// make a flood.
 func (f *filling) see(now time.Time, current, known float64, busy bool) {
-	if busy && !f.at.IsZero() {
+	f.latest, f.seen = current, now
+	elapsed := now.Sub(f.at)
+	if !f.at.IsZero() && (busy || elapsed < fillWindow) {
 		f.rate = max(f.rate, known)
 		return
 	}
-	rate := known
-	elapsed := now.Sub(f.at).Seconds()
-	if !f.at.IsZero() && elapsed > 0 {
-		f.rate *= math.Exp2(-elapsed / fillHalfLife.Seconds())
-		rate = max(rate, (current-f.current+f.taken)/elapsed)
+	if !f.at.IsZero() {
+		f.rate *= math.Exp2(-elapsed.Seconds() / fillHalfLife.Seconds())
+		known = max(known, (current-f.from+f.taken)/elapsed.Seconds())
 	}
-	f.rate = max(f.rate, rate)
-	f.current, f.taken, f.at = current, 0, now
+	f.rate = max(f.rate, known)
+	f.from, f.taken, f.at = current, 0, now
 }
 
 // nextLook returns when to look at a cgroup again before the next tick, zero if
@@ -81,7 +88,7 @@ func (c *Core) nextLook(now time.Time, cg *cgroup) time.Time {
 	if _, busy := c.inFlight[cg.id]; busy {
 		return time.Time{} // CameBack wakes
 	}
-	left := max(float64(cg.hold.Above)-cg.fill.current, 0) / cg.fill.rate / 2
+	left := max(float64(cg.hold.Above)-cg.fill.latest, 0) / cg.fill.rate / 2
 	if left >= c.cfg.Interval.Seconds() {
 		return time.Time{}
 	}
@@ -202,7 +209,7 @@ func (c *Core) Heard(id memcg.ID, now time.Time) {
 
 // wake has a cgroup looked at as soon as may be.
 func (c *Core) wake(cg *cgroup, at time.Time, closely bool) {
-	least := cg.fill.at.Add(glanceLeast)
+	least := cg.fill.seen.Add(glanceLeast)
 	if closely {
 		least = cg.sampledAt.Add(wakeLeast)
 	}

@@ -17,6 +17,7 @@ type Host interface {
 	Cgroups(dst []memcg.ID) ([]memcg.ID, error)
 	Sample(id memcg.ID, s *memcg.Sample) error
 	Current(id memcg.ID) (bytes uint64, err error)
+	EffectiveMems(id memcg.ID) (own, parent memcg.NodeMask, err error)
 	HostSample(h *memcg.HostSample) error
 	Generations(id memcg.ID, dst []memcg.Generation) ([]memcg.Generation, error)
 	Reclaim(ctx context.Context, r memcg.Reclaim) memcg.Outcome
