@@ -93,7 +93,7 @@ func (c *cgroup) finished(o memcg.Outcome, pageSize uint64) {
 		c.fill.taken += float64(shrunk)
 	}
 	swapped, okS := o.SwapOut.Get()
-	taken, okT := o.Reclaimed.Get()
+	taken, okT := o.Freed().Get() // what was only moved the law does not count as evicted
 	if !okS || !okT || pageSize == 0 {
 		c.own.Known = false
 		return

@@ -112,6 +112,21 @@ type Outcome struct {
 	Nodes []NodeOutcome
 }
 
+// Freed is what the request took and did not only move to slower nodes, in
+// bytes: Reclaimed without Demoted. Where the kernel knows no demotion it is
+// Reclaimed; it is absent where either could not be measured.
+func (o *Outcome) Freed() Field {
+	taken, ok := o.Reclaimed.Get()
+	if !ok || o.Demoted.State() == Unsupported {
+		return o.Reclaimed
+	}
+	moved, ok := o.Demoted.Get()
+	if !ok {
+		return o.Demoted
+	}
+	return Value(taken - min(moved, taken))
+}
+
 // NodeOutcome is what came of a Reclaim on one node.
 type NodeOutcome struct {
 	Node NodeID

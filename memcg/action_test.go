@@ -2,6 +2,21 @@ package memcg
 
 import "testing"
 
+func TestWhatOnlyMovedToASlowerNodeWasNotFreed(t *testing.T) {
+	for name, c := range map[string]struct{ taken, moved, want Field }{
+		"some of it moved":               {Value(100), Value(40), Value(60)},
+		"all of it moved":                {Value(100), Value(100), Value(0)},
+		"counters that were not in step": {Value(100), Value(101), Value(0)},
+		"a kernel without demotion":      {Value(100), Absent(Unsupported), Value(100)},
+		"what moved was not read":        {Value(100), Field{}, Field{}},
+		"what was taken was not read":    {Absent(Invalid), Value(40), Absent(Invalid)},
+	} {
+		if got := (&Outcome{Reclaimed: c.taken, Demoted: c.moved}).Freed(); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestUnsetSwappinessIsNotZero(t *testing.T) {
 	for name, c := range map[string]struct {
 		s    Swappiness

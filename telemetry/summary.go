@@ -18,7 +18,7 @@ import (
 type Summary struct {
 	Decisions uint64
 	Actions   uint64 // requests handed to the kernel
-	Reclaimed uint64 // bytes, by counters; what could not be measured is not in it
+	Reclaimed uint64 // bytes, by counters, without what only moved to slower nodes; what could not be measured is not in it
 	// LentMost is the most that was lent at any time, Recalled what was taken
 	// back by reclaim, and RecallTook how long that took; bytes and sums.
 	LentMost, Recalled uint64
@@ -57,7 +57,7 @@ func (s *Summary) Record(r *Record) {
 		c.policy = r.Policy
 	}
 	if r.Done != nil {
-		if v, ok := r.Done.Reclaimed.Get(); ok {
+		if v, ok := r.Done.Freed().Get(); ok {
 			s.Reclaimed += v
 			c.reclaimed += v
 		}

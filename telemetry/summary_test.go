@@ -19,7 +19,7 @@ func TestSummaryAddsUp(t *testing.T) {
 		{Cgroup: a, Policy: "p", Verdict: "idle", Current: memcg.Value(100 << 20), Want: 1 << 20, Acted: true},
 		{Cgroup: b, Policy: "p", Verdict: "fits", Current: memcg.Value(50 << 20), Want: 1 << 20, Held: "observe mode"},
 		{Cgroup: a, Policy: "p", Verdict: "idle", Current: memcg.Value(99 << 20), RefaultFile: memcg.Value(3),
-			Done: &memcg.Outcome{Reclaimed: memcg.Value(1 << 20)}},
+			Done: &memcg.Outcome{Reclaimed: memcg.Value(3 << 20), Demoted: memcg.Value(2 << 20)}},
 		{Cgroup: b, Err: fmt.Errorf("%w", memcg.ErrGone)},
 	}
 	for i := range records {

@@ -111,7 +111,11 @@ func (a *Agent) take(line []byte) {
 		d.Heard = time.Now()
 		a.decisions[d.Cgroup] = append(a.decisions[d.Cgroup], *d)
 		if d.Outcome != nil && d.Outcome.Reclaimed != nil {
-			a.reclaimed[d.Cgroup] += *d.Outcome.Reclaimed
+			freed := *d.Outcome.Reclaimed
+			if moved := d.Outcome.Demoted; moved != nil {
+				freed -= min(*moved, freed)
+			}
+			a.reclaimed[d.Cgroup] += freed
 		}
 	}
 	if s != nil {

@@ -27,6 +27,8 @@ type Decision struct {
 	Outcome *struct {
 		// Reclaimed is in bytes; nil when it could not be measured.
 		Reclaimed *uint64 `json:"reclaimed"`
+		// Demoted is the part of it that was only moved to slower nodes; nil when that is not known.
+		Demoted *uint64 `json:"demoted"`
 		// SwapOut is the part of it that went to swap, in bytes; nil likewise.
 		SwapOut *uint64 `json:"swapout"`
 		// TookUS is how long the request took, in microseconds.
