@@ -36,6 +36,8 @@ const (
 	// generation to one that can be evicted, and merge the file that 6.12 would
 	// take first into it.
 	agingsFirst = 3
+	// agingEarly is the pause between these where nothing waits for them yet.
+	agingEarly = time.Second
 )
 
 // ager paces aging over all cgroups.
@@ -111,8 +113,9 @@ func (c *Core) ages(ob Observation) *workingset.Generations {
 
 // considerAging notes that a cgroup should be aged, so that what is not used
 // shows. Cgroups that are only observed are not: aging is a write.
-func (c *Core) considerAging(now time.Time, cg *cgroup, s *workingset.Signals, r *telemetry.Record) {
-	if r.Mode != telemetry.Enforce || cg.held != "" || !cg.law.Squeeze.On || r.Want > 0 || now.Before(c.ager.resume) {
+func (c *Core) considerAging(now time.Time, host *memcg.HostSample, cg *cgroup, s *workingset.Signals, r *telemetry.Record) {
+	ripens := cg.ripens(host.PageSize)
+	if r.Mode != telemetry.Enforce || cg.held != "" || !cg.law.Squeeze.On && !ripens || r.Want > 0 || now.Before(c.ager.resume) {
 		return
 	}
 	if _, busy := c.inFlight[cg.id]; busy {
@@ -125,9 +128,24 @@ func (c *Core) considerAging(now time.Time, cg *cgroup, s *workingset.Signals, r
 			every = max(every, time.Duration(min(out*agingSpan, agingMost.Seconds())*float64(time.Second)))
 		}
 	}
+	if ripens {
+		every = agingEarly
+	}
 	if cg.youngest >= min(every, agingMost) {
 		c.ager.wants = append(c.ager.wants, cg.id)
 	}
+}
+
+// ripens reports whether a cgroup is to give mostly anon at its limit and has too
+// little that the kernel would evict: it is aged before it gets there, since
+// then there is no time to.
+func (cg *cgroup) ripens(page uint64) bool {
+	v, _ := cg.hold.Swappiness.Get()
+	if v < mostlyAnon || cg.hold.Above == 0 || !cg.ages || cg.evictableAnon*page >= cg.hold.Limit-cg.hold.Above {
+		cg.early = 0
+		return false
+	}
+	return cg.early < agingsFirst
 }
 
 // handOutAging gives workers that are left over to aging, one cgroup at a time.
@@ -140,6 +158,9 @@ func (c *Core) handOutAging(slots int) {
 
 // age hands out the aging of one cgroup; the next waits until its cost is known.
 func (c *Core) age(id memcg.ID) {
+	if cg, ok := c.cgroups[id]; ok {
+		cg.early++
+	}
 	c.inFlight[id] = 0
 	c.ager.resume = never
 	c.requests = append(c.requests, Request{Reclaim: memcg.Reclaim{Cgroup: id}, Age: true})

@@ -242,3 +242,45 @@ func TestAgesThatAreNoLongerToldHoldUpNoRequest(t *testing.T) {
 		t.Errorf("ages %v and %d pages are remembered though nothing is told any more", cg.ages, cg.evictableAnon)
 	}
 }
+
+func TestACgroupThatIsToGiveAnonAtItsLimitIsAgedBeforeItGetsThere(t *testing.T) {
+	for _, c := range []struct {
+		name, swappiness string
+		agings           int
+	}{
+		{"mostly anon", "180", agingsFirst},
+		{"a balance", "60", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, telemetry.Enforce, "", `
+policies:
+  - name: app
+    match: [{path: /a}]
+    swappiness: `+c.swappiness+`
+    squeeze: off
+    headroom: 10%
+`)
+			b.track(id("/a"))
+			agings := 0
+			var done []Result
+			for range 30 {
+				ob := seen("/a", 256*mib)
+				ob.Sample.Max = memcg.LimitOf(512 * mib)
+				ob.Ages = []memcg.Generation{{Age: time.Second, AnonPages: 128 * mib / page}}
+				requests, _ := b.stepAll(done, 4, ob)
+				done = done[:0]
+				for _, r := range requests {
+					if !r.Age {
+						t.Fatalf("half way to its limit: %+v", r.Reclaim)
+					}
+					agings++
+					done = append(done, Result{Request: r, Took: time.Millisecond})
+				}
+			}
+			// Anon that is used all the time never ages: a few tries tell.
+			if agings != c.agings {
+				t.Errorf("aged %d times, want %d", agings, c.agings)
+			}
+		})
+	}
+}

@@ -50,6 +50,7 @@ type cgroup struct {
 	youngest      time.Duration // age of the youngest generation
 	evictableAnon uint64        // pages in generations that the kernel evicts from
 	agings        int           // made for the request that waits for them
+	early         int           // made while too little anon can be evicted
 
 	sides sides
 	file  uint64 // bytes of file, at the last sample

@@ -354,7 +354,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	c.place(now, host, cg, s, &d, &r)
 	c.clamp(host, cg, &r)
 	if in.Gens != nil {
-		c.considerAging(now, cg, &d.Signals, &r)
+		c.considerAging(now, host, cg, &d.Signals, &r)
 	}
 	return r
 }
