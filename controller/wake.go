@@ -26,8 +26,6 @@ const (
 	// off to the tick. Two seconds outlast the pauses of a busy task and cost
 	// at most a few glances after it has ended.
 	fillHalfLife = 2 * time.Second
-	// reactOver is over how many requests the time that one takes is averaged.
-	reactOver = 4
 	// fillWindow is the least time that a rate is measured over.
 	fillWindow = 100 * time.Millisecond
 	// fillReach is how far ahead a request between two samples reaches: what is

@@ -16,9 +16,9 @@ type Input struct {
 	Own     Own
 	// Gens is what the multi-gen LRU says of ages, nil where it says nothing.
 	Gens *Generations
-	// React is the time from when headroom is found missing until it is there
-	// again, by what requests took of late; 0 where none was made.
-	React time.Duration
+	// Speed is what requests have freed of late while they ran, in bytes a
+	// second; 0 where that is not known.
+	Speed float64
 	// ClassicLRU is true where the host is known to run the classic LRU, whose
 	// clock also counts plain activations (pgactivate).
 	ClassicLRU bool
