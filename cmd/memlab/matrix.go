@@ -11,6 +11,7 @@ import (
 
 	"github.com/memagent/memagent/lab"
 	"github.com/memagent/memagent/lab/kernel"
+	"github.com/memagent/memagent/lab/protocol"
 	"github.com/memagent/memagent/lab/result"
 	"github.com/memagent/memagent/lab/scenario"
 )
@@ -57,6 +58,9 @@ func (a *app) sweep(c *cobra.Command, t trial, scenarios []scenario.Scenario, ke
 			e, err := t.experiment(s, k)
 			if err != nil {
 				return err
+			}
+			if s.Alone && !c.Flags().Changed("agent") {
+				e.Agents = []string{protocol.AgentOn}
 			}
 			plan = append(plan, e)
 		}

@@ -37,6 +37,8 @@ var crash = Scenario{
 	About:    "the agent is killed at every step of its journal: no knob stays changed",
 	Law:      "memagent",
 	Topology: oneNode,
+	Suite:    true,
+	Alone:    true,
 	Files:    files(loanFile),
 	Build:    crashBuild,
 	Within: func(short bool) time.Duration {

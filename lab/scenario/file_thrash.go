@@ -33,6 +33,7 @@ var fileThrash = idleAnon{
 	short:      16,
 	long:       40,
 	swappiness: "{auto: {base: 60, min: 0, max: 200}}",
+	suite:      true,
 	checks:     checkFileThrash,
 }.scenario()
 

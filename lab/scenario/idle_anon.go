@@ -21,6 +21,7 @@ type idleAnon struct {
 	swappiness  string
 	headroom    string // "" for none
 	guard       bool   // swap may be guarded against a stream
+	suite       bool
 	checks      func([]result.Run) []result.Check
 }
 
@@ -48,7 +49,7 @@ const (
 
 func (i idleAnon) scenario() Scenario {
 	return Scenario{
-		Name: i.name, About: i.about, Law: "memagent", Topology: i.topology, Files: files(i.file),
+		Name: i.name, About: i.about, Law: "memagent", Topology: i.topology, Files: files(i.file), Suite: i.suite,
 		Within: func(short bool) time.Duration {
 			return time.Duration(i.passes(short))*idlePass + 2*setUpWithin
 		},

@@ -40,6 +40,7 @@ var nodeImbalance = Scenario{
 	About:    "cold cache on one node, anon on another: reclaim goes to the cache",
 	Law:      "memagent",
 	Topology: "quad",
+	Suite:    true,
 	Files:    files(imbalanceFile),
 	Within:   func(short bool) time.Duration { return imbalanceWithin + imbalanceAfter(short) + 3*setUpWithin },
 	Run:      runNodeImbalance,

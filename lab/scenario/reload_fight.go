@@ -31,6 +31,8 @@ var reloadFight = Scenario{
 	About:    "another writer resets memory.high every second: the agent yields, and says so once",
 	Law:      "memagent",
 	Topology: oneNode,
+	Suite:    true,
+	Alone:    true,
 	Files:    files(loanFile),
 	Within:   func(short bool) time.Duration { return fightLoan + fightTime(short) + 2*setUpWithin },
 	Run:      runReloadFight,

@@ -33,6 +33,9 @@ type Scenario struct {
 	// Suite says that the scenario holds with the agent as it is, and belongs to what must stay
 	// so. The others are experiments whose checks do not all hold yet.
 	Suite bool
+	// Alone says that all checks are about runs with the agent: the suite and the matrix make no
+	// others unless they are told to.
+	Alone bool
 	// Counted says that throughput is what is compared, which only a guest's clock of instructions
 	// tells apart from how busy the host is.
 	Counted bool
