@@ -70,18 +70,19 @@ func (cg *cgroup) see(gens []memcg.Generation) {
 
 // ageFirst hands out aging in place of a request that wants anon where the
 // kernel has none that it would evict: it would take file, which such a request
-// is there to spare. A few agings settle it, or there is no cold anon.
+// is there to spare. Where there is hardly any file, the kernel ages as it
+// likes. A few agings settle it, or there is no cold anon.
 func (c *Core) ageFirst(now time.Time, host *memcg.HostSample, cg *cgroup, r *telemetry.Record) bool {
 	v, ok := r.Swappiness.Get()
 	if !ok || v < mostlyAnon || r.OlderThan > 0 || r.Draw != nil || !cg.ages || cg.agings >= agingsFirst ||
-		cg.evictableAnon*host.PageSize >= r.Want {
+		cg.evictableAnon*host.PageSize >= r.Want || cg.file < r.Want {
 		return false
 	}
 	switch wait := c.ager.resume.Sub(now); {
 	case c.ager.resume != never && wait <= 0:
 		cg.agings++
 		c.age(cg.id)
-	case !cg.moves && cg.file >= r.Want:
+	case !cg.moves:
 		r.Swappiness = memcg.SwappinessOf(0) // anon catches up when it has aged
 		return false
 	case c.ager.resume == never:
@@ -141,7 +142,8 @@ func (c *Core) considerAging(now time.Time, host *memcg.HostSample, cg *cgroup, 
 // then there is no time to.
 func (cg *cgroup) ripens(page uint64) bool {
 	v, _ := cg.hold.Swappiness.Get()
-	if v < mostlyAnon || cg.hold.Above == 0 || !cg.ages || cg.evictableAnon*page >= cg.hold.Limit-cg.hold.Above {
+	free := cg.hold.Limit - cg.hold.Above
+	if v < mostlyAnon || cg.hold.Above == 0 || !cg.ages || cg.evictableAnon*page >= free || cg.file < free {
 		cg.early = 0
 		return false
 	}
