@@ -39,7 +39,6 @@ type cgroup struct {
 	closely bool      // a whole sample is wanted then
 	fill    filling
 	hold    workingset.Hold // what to keep to between two samples
-	speed   speed           // of its requests
 	ran     bool            // a headroom request came back since the last look
 	race    race
 	verdict string // of the last
@@ -83,13 +82,12 @@ func (c *cgroup) failed(now time.Time, interval time.Duration) {
 	c.wakeAt = time.Time{}
 }
 
-func (c *cgroup) finished(now time.Time, o memcg.Outcome, pageSize uint64) {
+func (c *cgroup) finished(o memcg.Outcome, pageSize uint64) {
 	c.done = &o
 	c.recalled(&o)
 	c.sides.took(&o)
 	if shrunk, ok := o.Shrunk.Get(); ok {
 		c.fill.taken += float64(shrunk)
-		c.speed.note(now, shrunk, o.Took)
 	}
 	swapped, okS := o.SwapOut.Get()
 	taken, okT := o.Freed().Get() // what was only moved the law does not count as evicted

@@ -317,7 +317,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	own := cg.own
 	_, busy := c.inFlight[cg.id]
 	own.Known = own.Known && !busy
-	in := workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own, ClassicLRU: host.ClassicLRU(), Speed: cg.speed.of(now)}
+	in := workingset.Input{Sample: s, Host: host, Elapsed: r.Elapsed, Own: own, ClassicLRU: host.ClassicLRU()}
 	cg.guard.see(s, c.setting[cg.id])
 	in.Gens, in.GuardHeld = c.ages(ob), cg.guard.held
 	cg.see(ob.Ages)

@@ -196,28 +196,6 @@ func TestARaceThatIsLostIsGivenUpForLongerEachTime(t *testing.T) {
 	}
 }
 
-func TestTheSpeedOfRequestsIsForgottenSoThatItIsTriedAgain(t *testing.T) {
-	var s speed
-	now := time.Unix(1000, 0)
-	if got := s.of(now); got != 0 {
-		t.Errorf("%g before anything was asked for", got)
-	}
-	s.note(now, 10*mib, time.Second)
-	s.note(now, 0, time.Second) // nothing came of it, which tells no speed
-	s.note(now, 30*mib, time.Second)
-	if got := s.of(now); got != 15*mib {
-		t.Errorf("%.1f MiB a second, want 15", got/mib)
-	}
-	now = now.Add(speedKept + 1)
-	if got := s.of(now); got != 0 {
-		t.Errorf("%g is believed after %s", got, speedKept)
-	}
-	s.note(now, 8*mib, time.Second)
-	if got := s.of(now); got != 8*mib {
-		t.Errorf("%.1f MiB a second after it was forgotten, want 8", got/mib)
-	}
-}
-
 func TestWhatARequestTakesIsNoFilling(t *testing.T) {
 	var f filling
 	now := time.Unix(1000, 0)

@@ -21,7 +21,7 @@ func (c *Core) settle(now time.Time, host *memcg.HostSample, o memcg.Outcome) {
 		return
 	}
 	cg.swap.settle(now, reserved, swapped)
-	cg.finished(now, o, host.PageSize)
+	cg.finished(o, host.PageSize)
 	v, asked := o.Request.Swappiness.Get()
 	switch {
 	case c.refusedNodes(now, &o):

@@ -96,7 +96,6 @@ type bench struct {
 	policy   Policy
 	host     memcg.HostSample
 	interval float64
-	speed    float64 // of requests, bytes a second; 0 where it is not known
 	feed     feed
 	st       State
 	totals   map[memcg.Stat]float64
@@ -188,7 +187,7 @@ func (b *bench) step() *tick {
 	if b.feed.own != nil {
 		own = b.feed.own(b.at)
 	}
-	tk.d = Decide(&b.st, Input{Sample: s, Host: &b.host, Elapsed: elapsed, Own: own, Gens: b.feed.gens, ClassicLRU: b.feed.classic, Speed: b.speed}, b.policy)
+	tk.d = Decide(&b.st, Input{Sample: s, Host: &b.host, Elapsed: elapsed, Own: own, Gens: b.feed.gens, ClassicLRU: b.feed.classic}, b.policy)
 	tk.because = append([]memcg.Term(nil), tk.d.Because...)
 	checkSane(b.t, &tk, &b.policy)
 	b.trace = append(b.trace, tk)

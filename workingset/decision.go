@@ -16,9 +16,6 @@ type Input struct {
 	Own     Own
 	// Gens is what the multi-gen LRU says of ages, nil where it says nothing.
 	Gens *Generations
-	// Speed is what requests have freed of late while they ran, in bytes a
-	// second; 0 where that is not known.
-	Speed float64
 	// ClassicLRU is true where the host is known to run the classic LRU, whose
 	// clock also counts plain activations (pgactivate).
 	ClassicLRU bool

@@ -50,9 +50,8 @@ func (h *Headroom) asked(limit float64) float64 { return max(h.Fraction*limit, f
 
 // hold says where headroom begins and with which swappiness it is made. While
 // anon that was taken comes back, headroom is bounded by what is out, and where
-// that is less than what is charged while the agent reacts, or requests free less
-// than is charged meanwhile, the kernel's reclaim at the limit is left alone: the
-// agent's would only come too late. While a
+// that is less than what is charged while the agent reacts, the kernel's reclaim
+// at the limit is left alone: the agent's would only come too late. While a
 // stream passes, or what grows is file that nobody has missed yet, it takes file
 // only, as far as the policy lets it. Where less than a tenth of memory is above
 // the floor nothing is kept free: that is the last of the cache, the limit is
@@ -63,15 +62,14 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 		return Hold{}, false
 	}
 	asked := v.policy.Headroom.asked(limit)
-	fills := d.Signals.FillRate.or(0)
-	filling := fills * headroomReach
+	filling := d.Signals.FillRate.or(0) * headroomReach
 	want := v.policy.Headroom.want(limit, filling)
 	switch {
 	case d.Verdict == FileThrash:
 		want = asked // what fills it is what it has just lost
 	case d.Verdict == AnonThrash, st.anonReturns(v) && v.lists.size(file) < asked:
 		h.Optional = true
-		if want = min(asked, headroomMissed*d.Signals.Short.or(0)); want < filling || v.in.Speed > 0 && v.in.Speed < fills {
+		if want = min(asked, headroomMissed*d.Signals.Short.or(0)); want < filling {
 			return Hold{}, false
 		}
 	}
