@@ -32,7 +32,7 @@ func openFront(ctx context.Context, where config.Telemetry, interval time.Durati
 	now := time.Now()
 	health := telemetry.NewHealth(interval, now)
 	ctx, stop := context.WithCancel(ctx)
-	f := &shopFront{ticks: telemetry.TickList{health}, stop: stop, said: func() {}}
+	f := &shopFront{stop: stop, said: func() {}}
 	defer func() {
 		if err != nil {
 			f.close()
@@ -58,6 +58,8 @@ func openFront(ctx context.Context, where config.Telemetry, interval time.Durati
 		}
 		f.sinks, f.ticks = append(f.sinks, b), append(f.ticks, b)
 	}
+	// Ready once whoever asks then is told of the tick that made it so.
+	f.ticks = append(f.ticks, health)
 	manager, err := systemd.Find(health, func(err error) {
 		notices.Warn("service manager", err, "the service manager may take memagent for stuck")
 	})
