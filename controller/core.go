@@ -268,9 +268,6 @@ func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observat
 	for ob := range c.tape.looking(obs, now) {
 		if ob.Current.Known() {
 			if r, ok := c.glance(now, host, ob); ok {
-				if cg := c.cgroups[ob.ID]; cg != nil {
-					cg.who.tell(&r)
-				}
 				c.records = append(c.records, r)
 			}
 			continue

@@ -125,6 +125,7 @@ func (c *Core) glance(now time.Time, host *memcg.HostSample, ob Observation) (r 
 		Law: cg.law.Law.String(), Verdict: cg.verdict, Rule: "headroom", Current: ob.Current, Done: cg.done,
 		Want: min(current-cg.hold.Above+ahead, current-min(cg.hold.Floor, current)), Swappiness: cg.hold.Swappiness, Floor: cg.hold.Floor,
 	}
+	cg.who.tell(&r)
 	c.placeGlance(now, cg, &r)
 	c.clamp(host, cg, &r)
 	return r, r.Want > 0

@@ -31,8 +31,9 @@ func Decide(st *State, in Input, p Policy) Decision {
 	}
 	st.fill(&d.Signals, &v)
 	d.Verdict = st.verdict(&d.Signals, &v)
+	v.hold, v.holds = st.hold(&d, &v)
 	d.Intent, d.Rule = st.act(&d, &v)
-	d.Hold = st.keep(&d, &v)
+	d.Hold = v.holdFor(d.Verdict)
 	d.Clipped = v.bound(&d.Intent, d.Clipped)
 	if d.Intent.Bytes == 0 {
 		d.Intent.Kind, d.Intent.Swappiness, d.Intent.OlderThan = KindNone, memcg.Swappiness{}, 0

@@ -89,11 +89,11 @@ func (st *State) anonReturns(v *view) bool {
 	return st.flows.returning(anon) > mostly || v.d.evict[anon] > 0 && v.d.refault[anon] > mostly*v.d.evict[anon]
 }
 
-// keep is the hold until the next decision, none where the law asks for no
+// holdFor is the hold until the next decision, none where the law asks for no
 // headroom either. Where swap is to be kept free it takes no anon.
-func (st *State) keep(d *Decision, v *view) Hold {
-	h, ok := st.hold(d, v)
-	if !ok || v.policy.Law != Memagent || d.Verdict == Throttled || d.Verdict == LimitBound {
+func (v *view) holdFor(verdict Verdict) Hold {
+	h := v.hold
+	if !v.holds || v.policy.Law != Memagent || verdict == Throttled || verdict == LimitBound {
 		return Hold{}
 	}
 	if n, set := h.Swappiness.Get(); set && n == 0 || !v.floor.swapThere || float64(v.floor.hostRoom) > headroomMost*v.current {
@@ -108,13 +108,12 @@ func (st *State) keep(d *Decision, v *view) Hold {
 
 // headroom asks for what is missing between memory.current and the limit less
 // headroom.
-func (st *State) headroom(d *Decision, v *view) (Intent, bool) {
-	h, ok := st.hold(d, v)
-	over := v.current - float64(h.Above)
-	if !ok || !(over >= v.page) {
+func (v *view) headroom() (Intent, bool) {
+	over := v.current - float64(v.hold.Above)
+	if !v.holds || !(over >= v.page) {
 		return Intent{}, false
 	}
-	return Intent{Kind: KindHeadroom, Bytes: bytesOf(over), Swappiness: h.Swappiness}, true
+	return Intent{Kind: KindHeadroom, Bytes: bytesOf(over), Swappiness: v.hold.Swappiness}, true
 }
 
 const (

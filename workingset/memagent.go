@@ -31,10 +31,10 @@ func (st *State) memagent(d *Decision, v *view) (Intent, string) {
 		return Intent{}, d.Verdict.String()
 	case FileThrash:
 		i, rule := st.moveAnon(d, v)
-		return st.orHeadroom(i, rule, d, v)
+		return v.orHeadroom(i, rule, d)
 	case AnonThrash:
 		i, rule := st.moveFile(d, v)
-		return st.orHeadroom(i, rule, d, v)
+		return v.orHeadroom(i, rule, d)
 	}
 	if st.episode.unfinished(KindMoveAnon) && d.Verdict != Streaming {
 		// A paced loop shows itself once in a while; what its last pass was
@@ -45,11 +45,11 @@ func (st *State) memagent(d *Decision, v *view) (Intent, string) {
 	}
 	st.episode.end(d.Verdict)
 	if d.Verdict == Streaming {
-		i, rule := st.orHeadroom(Intent{}, "streaming", d, v)
+		i, rule := v.orHeadroom(Intent{}, "streaming", d)
 		i.SwapGuard = guard(d, v)
 		return i, rule
 	}
-	if i, ok := st.headroom(d, v); ok {
+	if i, ok := v.headroom(); ok {
 		return i, "headroom"
 	}
 	if d.Verdict == Growing {
@@ -59,11 +59,11 @@ func (st *State) memagent(d *Decision, v *view) (Intent, string) {
 }
 
 // orHeadroom falls back to headroom where an intent asks for nothing.
-func (st *State) orHeadroom(i Intent, rule string, d *Decision, v *view) (Intent, string) {
+func (v *view) orHeadroom(i Intent, rule string, d *Decision) (Intent, string) {
 	if i.Bytes > 0 {
 		return i, rule
 	}
-	if h, ok := st.headroom(d, v); ok {
+	if h, ok := v.headroom(); ok {
 		d.Clipped = ""
 		return h, "headroom"
 	}

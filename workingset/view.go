@@ -18,6 +18,8 @@ type view struct {
 	d       deltas
 	swap    bool // some anon may still be swapped out
 	class   memcg.SwapClass
+	hold    Hold // by the verdict; none where holds is false
+	holds   bool
 }
 
 // look reads a sample and remembers it. It returns the rule that ends the
