@@ -32,6 +32,7 @@ func (r *Record) Explain() []string {
 	if text := explainTerms(r.Because); text != "" {
 		lines = append(lines, "Figures that decided: "+text+".")
 	}
+	lines = append(lines, r.explainRules()...)
 	lines = append(lines, r.explainWish()...)
 	if r.Done != nil {
 		lines = append(lines, "The request before "+DescribeOutcome(r.Done)+".")
@@ -139,22 +140,19 @@ func termText(t memcg.Term) string {
 func (r *Record) explainWish() []string {
 	if r.Want == 0 {
 		text := "So nothing is asked of it"
-		if r.Rule != "" {
-			text += " (rule " + r.Rule + ")"
-		}
 		if r.Clipped != "" {
-			text += "; the bound \"" + r.Clipped + "\" left nothing of the wish"
+			text += "; the bound " + bound(r.Clipped, "left nothing of the wish")
 		}
 		var b strings.Builder
 		r.describeMems(&b)
 		return []string{text + b.String() + "."}
 	}
 	var b strings.Builder
-	verb := "memagent would ask the kernel to take "
+	verb := "would ask"
 	if r.Acted {
-		verb = "memagent asked the kernel to take "
+		verb = "asked"
 	}
-	fmt.Fprintf(&b, "By the rule %s %s%s", r.Rule, verb, Bytes(r.Want))
+	fmt.Fprintf(&b, "So memagent %s the kernel to take %s", verb, Bytes(r.Want))
 	r.describeDraw(&b)
 	if r.OlderThan > 0 {
 		fmt.Fprintf(&b, ", of memory not used for %s", r.OlderThan)
@@ -175,7 +173,7 @@ func (r *Record) explainWish() []string {
 	b.WriteString(".")
 	lines := []string{b.String()}
 	if r.Clipped != "" {
-		lines = append(lines, "It wanted more; the bound \""+r.Clipped+"\" clipped it.")
+		lines = append(lines, "It wanted more; the bound "+bound(r.Clipped, "clipped it")+".")
 	}
 	if r.Held != "" {
 		lines = append(lines, "It was not done: "+r.Held+".")

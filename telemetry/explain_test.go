@@ -14,7 +14,7 @@ import (
 
 func explained() *Record {
 	return &Record{
-		Verdict: "idle", Meaning: "The memory is hardly touched; what is not needed can go.", Rule: "squeeze",
+		Verdict: "idle", Meaning: "The memory is hardly touched; what is not needed can go.", Rule: "squeeze-cold",
 		Current: memcg.Value(512 << 20), Anon: memcg.Value(300 << 20), File: memcg.Value(212 << 20), Swap: memcg.Value(0),
 		RefaultAnon: memcg.Value(0), RefaultFile: memcg.Value(12), Stall: memcg.Value(5000), Elapsed: 5 * time.Second,
 		Cost: memcg.Term{Value: 0.02, Known: true},
@@ -41,8 +41,9 @@ func TestADecisionIsExplainedInSentencesWithNumbers(t *testing.T) {
 			"Its tasks stood still for memory 0.1% of that time, and bringing pages back cost 0.02% of it.",
 			"Verdict: idle. The memory is hardly touched; what is not needed can go.",
 			"Figures that decided: pressure 0.1%, hold 30 s, newly charged 4 KiB/s, floor 64 MiB, limit unknown.",
-			"By the rule squeeze memagent asked the kernel to take 2 MiB, of memory not used for 1m0s, with swappiness 60, and not to go below 64 MiB.",
-			`It wanted more; the bound "swap-room" clipped it.`,
+			"Rule squeeze-cold: what has not been used for the policy's idle_age is taken, at most ten steps of it at once.",
+			"So memagent asked the kernel to take 2 MiB, of memory not used for 1m0s, with swappiness 60, and not to go below 64 MiB.",
+			`It wanted more; the bound "swap-room" clipped it: swap has no more room, or none above what is to stay free.`,
 			"The request before took 1 MiB of 1 MiB in 20ms.",
 			"Also: 1 MiB lent above 2 MiB, 0 B of it used.",
 		}},
@@ -55,7 +56,8 @@ func TestADecisionIsExplainedInSentencesWithNumbers(t *testing.T) {
 			"How many evicted pages came back in the 5s before is not known: anon invalid, file 12.",
 			"Its stall on memory (PSI some) is not known: unsupported.",
 			"Verdict: idle. The memory is hardly touched; what is not needed can go.",
-			"By the rule squeeze memagent would ask the kernel to take 2 MiB, with the swappiness of the host.",
+			"Rule squeeze-cold: what has not been used for the policy's idle_age is taken, at most ten steps of it at once.",
+			"So memagent would ask the kernel to take 2 MiB, with the swappiness of the host.",
 			"It was not done: observe mode.",
 		}},
 		"nothing wanted at the first look": {func(r *Record) {
@@ -64,14 +66,16 @@ func TestADecisionIsExplainedInSentencesWithNumbers(t *testing.T) {
 			"It holds 512 MiB: 300 MiB of anon and 212 MiB of file; in swap it has 0 B.",
 			"There is no earlier look to compare with, so no rate is known.",
 			"Verdict: unknown.",
-			"So nothing is asked of it (rule first-sample).",
+			"Rule first-sample: this is the first look, and rates need two of them.",
+			"So nothing is asked of it.",
 		}},
 		"a glance": {func(r *Record) {
 			*r = Record{Glance: true, Verdict: "fits", Rule: "headroom", Current: memcg.Value(1 << 20), Want: 4096, Acted: true, Swappiness: memcg.SwappinessOf(memcg.SwappinessMax)}
 		}, []string{
 			"It holds 1 MiB. This was a glance between two full looks, on the verdict of the look before.",
 			"Verdict: fits.",
-			"By the rule headroom memagent asked the kernel to take 4 KiB, of anon only.",
+			"Rule headroom: room is kept below its limit, so that its own tasks do not have to reclaim there.",
+			"So memagent asked the kernel to take 4 KiB, of anon only.",
 		}},
 		"a cgroup that is gone": {func(r *Record) { *r = Record{Err: fmt.Errorf("/a: %w", memcg.ErrGone)} },
 			[]string{"The cgroup is gone; what it asked for and what was taken from it is over."}},

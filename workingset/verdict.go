@@ -18,7 +18,7 @@ const (
 )
 
 var verdicts = [...]struct{ name, sentence string }{
-	Unknown:    {"unknown", "Counters that a decision needs are missing, so nothing is decided."},
+	Unknown:    {"unknown", "Figures that a decision needs are not known, so nothing is decided."},
 	Idle:       {"idle", "The memory is hardly touched; what is not needed can go."},
 	Fits:       {"fits", "The memory in use fits; refaults and stalls are within bounds."},
 	Growing:    {"growing", "New memory keeps being charged; it is not squeezed meanwhile."},
