@@ -33,7 +33,7 @@ func TestTheUnitGrantsWhatMemagentNeeds(t *testing.T) {
 	for name, c := range map[string]struct{ want, why string }{
 		"Type":                  {"notify", "memagent says READY=1 after the first tick that decided"},
 		"ExecStart":             {"/usr/bin/memagent run -c /etc/memagent/memagent.yaml --log text", "the mode is the config's"},
-		"ExecStopPost":          {"/usr/bin/memagent restore", "values are put back however it ended"},
+		"ExecStopPost":          {"/usr/bin/memagent restore -c /etc/memagent/memagent.yaml", "values are put back however it ended"},
 		"StateDirectory":        {"memagent", "the journal is in /var/lib/memagent"},
 		"RuntimeDirectory":      {"memagent", "sockets are in /run/memagent"},
 		"ProtectControlGroups":  {"no", "it writes to /sys/fs/cgroup"},

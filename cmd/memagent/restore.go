@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memagent/memagent/cgroupfs"
+	"github.com/memagent/memagent/config"
 	"github.com/memagent/memagent/journal"
 )
 
@@ -17,7 +18,7 @@ import (
 // manager waits for a command that ends a unit.
 const restoreWithin = 30 * time.Second
 
-type restoreFlags struct{ stateDir, root string }
+type restoreFlags struct{ config, stateDir, root string }
 
 func restoreCommand(e env) *cobra.Command {
 	var f restoreFlags
@@ -30,15 +31,45 @@ manager after memagent has stopped, however it did, and for you. A value is put
 back only in the same cgroup, since the same boot, and only if it is still the one
 that memagent wrote; anything else belongs to somebody else and is left alone.
 
+With -c the state directory is the config's, as for run. A config that is wrong
+keeps nothing from being put back: what is wrong is told, and the journal is looked
+for in the usual directory.
+
 Exit codes: 0 nothing is left to undo, 1 something could not be undone, or a
-memagent runs that undoes its own changes when it stops, 2 the command line is wrong.`,
+memagent runs that undoes its own changes when it stops, 2 the command line or the
+config is wrong.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.restore(cmd.Context(), e) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.config == "" {
+				return f.restore(cmd.Context(), e)
+			}
+			if cmd.Flags().Changed("state-dir") {
+				return usageError{errors.New("-c and --state-dir both say where the journal is; give one of them")}
+			}
+			return f.restoreAsConfigured(cmd.Context(), e)
+		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.stateDir, "state-dir", journal.DefaultDir, "`DIR` of the journal, state_dir in the config")
+	flags.StringVarP(&f.config, "config", "c", "", "config `FILE` whose state_dir has the journal")
+	flags.StringVar(&f.stateDir, "state-dir", journal.DefaultDir, "`DIR` of the journal, instead of a config")
 	flags.StringVar(&f.root, "root", "/", "`DIR` where the host's / is seen")
 	return cmd
+}
+
+// restoreAsConfigured restores from the config's state directory, or from the
+// usual one where the config cannot be read: it runs when memagent has ended,
+// however that was, and tasks may hang at a limit left behind.
+func (f *restoreFlags) restoreAsConfigured(ctx context.Context, e env) error {
+	cfg, wrong := config.Load(f.config)
+	if wrong == nil {
+		f.stateDir = cfg.StateDir
+		return f.restore(ctx, e)
+	}
+	fmt.Fprintf(e.err, "%v\nmemagent: its state_dir is not known for that, so the journal is looked for in %s; --state-dir names another\n", wrong, f.stateDir)
+	if err := f.restore(ctx, e); err != nil {
+		return err
+	}
+	return silent(exitConfig)
 }
 
 func (f *restoreFlags) restore(ctx context.Context, e env) error {

@@ -71,6 +71,38 @@ func TestRestoreWithNothingToUndoIsQuietAndExits0(t *testing.T) {
 	}
 }
 
+func TestRestoreFindsTheStateDirectoryInTheConfig(t *testing.T) {
+	dir, _ := left(t)
+	code, _, errs := command(t, "restore", "-c", configFile(t, "state_dir: "+dir+"\n"+enforcing), "--root", host(t))
+	if code != exitHost || !strings.Contains(errs, "1 entries of "+dir+" are not undone") {
+		t.Errorf("exit %d, %q", code, errs)
+	}
+	code, _, errs = command(t, "restore", "-c", configFile(t, enforcing), "--state-dir", dir)
+	if code != exitConfig || !strings.Contains(errs, "-c and --state-dir both say") {
+		t.Errorf("both: exit %d, %q", code, errs)
+	}
+}
+
+func TestAWrongConfigKeepsNothingFromBeingPutBack(t *testing.T) {
+	dir, _ := left(t)
+	for name, file := range map[string]string{
+		"bad":     configFile(t, "mode: perhaps\n"),
+		"missing": filepath.Join(t.TempDir(), "memagent.yaml"),
+	} {
+		var out, errs bytes.Buffer
+		e := env{out: &out, err: &errs}
+		f := restoreFlags{config: file, stateDir: dir, root: host(t)}
+		err := f.restoreAsConfigured(t.Context(), e)
+		if err == nil || !strings.Contains(err.Error(), "1 entries of "+dir) || !strings.Contains(errs.String(), file) || !strings.Contains(errs.String(), "looked for in "+dir) {
+			t.Errorf("%s: %v, %q", name, err, errs.String())
+		}
+		f.stateDir = t.TempDir()
+		if err := f.restoreAsConfigured(t.Context(), e); err != silent(exitConfig) || !strings.HasPrefix(out.String(), "nothing to undo") {
+			t.Errorf("%s, with nothing to undo: %v, %q", name, err, out.String())
+		}
+	}
+}
+
 func TestRestoreLeavesARunningAgentAlone(t *testing.T) {
 	dir, host := left(t)
 	keep(t, dir, host)
