@@ -30,6 +30,14 @@
 // bounded number of times with growing pauses; then the knob is left to them
 // until it is asked for anew ([Rules]).
 //
+// # Service managers
+//
+// A service manager that has a cgroup writes its own value again whenever it is
+// reloaded. Knobs may therefore set a value through it ([Managed]). What the
+// manager notes of it outlives the cgroup, so that it is taken back also where
+// the cgroup is gone, and before another cgroup of that name is written: a unit
+// that is started again would begin with a loan.
+//
 // # The file
 //
 // One small file in the state directory, replaced whole. Its first line has a

@@ -21,6 +21,8 @@ const (
 	MaxMemory = 4096
 	// MaxWhy bounds a reason, in bytes; what is longer is cut.
 	MaxWhy = 160
+	// MaxVia bounds Entry.Via, in bytes.
+	MaxVia = 256
 )
 
 // Key names one knob of one cgroup.
@@ -50,6 +52,9 @@ type Entry struct {
 	Earlier string
 	At      time.Time // when Wrote was decided
 	Why     string    // in a few words
+	// Via is how it is set and put back beside its file, in the words of Managed;
+	// "" is by its file alone.
+	Via string
 
 	// Challenges is how often somebody else's value was found in the knob, and
 	// Challenged when last; see Rules.
@@ -122,6 +127,8 @@ func (e *Entry) check() error {
 		return fmt.Errorf("%v: %q is no value of it", e.Key, e.Wrote)
 	case e.Earlier != "" && !Valid(e.Knob, e.Earlier):
 		return fmt.Errorf("%v: %q is no value of it", e.Key, e.Earlier)
+	case len(e.Via) > MaxVia:
+		return fmt.Errorf("%v was set by way of %d bytes of words", e.Key, len(e.Via))
 	case e.Challenges < 0:
 		return fmt.Errorf("%v was challenged %d times", e.Key, e.Challenges)
 	}

@@ -155,6 +155,8 @@ type bench struct {
 	boot string
 	now  time.Time
 	at   func(Step)
+	// managed stands before host, where there is a service manager.
+	managed Knobs
 }
 
 func newBench(t testing.TB) *bench {
@@ -172,10 +174,15 @@ func (b *bench) start() *Keeper {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	k, err := NewKeeper(s, b.host, Options{Boot: b.boot, PageSize: page, Now: func() time.Time { return b.now }})
+	var host Knobs = b.host
+	if b.managed != nil {
+		host = b.managed
+	}
+	k, err := NewKeeper(s, host, Options{Boot: b.boot, PageSize: page, Now: func() time.Time { return b.now }})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	k.atOnce = 1 // a crash is a panic, which must come through to the test
 	return k
 }
 

@@ -51,6 +51,7 @@ type entryForm struct {
 	Earlier    string     `json:"earlier,omitempty"`
 	At         time.Time  `json:"at"`
 	Why        string     `json:"why,omitempty"`
+	Via        string     `json:"via,omitempty"`
 	Challenges int        `json:"challenges,omitempty"`
 	Challenged time.Time  `json:"challenged,omitzero"`
 	Yielded    bool       `json:"yielded,omitempty"`
@@ -103,7 +104,7 @@ func encode(c contents) ([]byte, error) {
 	for _, e := range sorted(c.entries) {
 		f.Entries = append(f.Entries, entryForm{
 			Boot: e.Boot, Cgroup: rawPath(e.ID.Path), Inode: e.ID.Inode, Knob: e.Knob,
-			Before: e.Before, Wrote: e.Wrote, Earlier: e.Earlier, At: e.At.UTC(), Why: short(e.Why),
+			Before: e.Before, Wrote: e.Wrote, Earlier: e.Earlier, At: e.At.UTC(), Why: short(e.Why), Via: e.Via,
 			Challenges: e.Challenges, Challenged: e.Challenged.UTC(), Yielded: e.Yielded,
 		})
 	}
@@ -188,7 +189,7 @@ func decodeBody(body []byte) (contents, error) {
 	for _, e := range f.Entries {
 		key := Key{memcg.ID{Path: string(e.Cgroup), Inode: e.Inode}, e.Knob}
 		entry := Entry{
-			Key: key, Boot: e.Boot, Before: e.Before, Wrote: e.Wrote, Earlier: e.Earlier, At: e.At, Why: e.Why,
+			Key: key, Boot: e.Boot, Before: e.Before, Wrote: e.Wrote, Earlier: e.Earlier, At: e.At, Why: e.Why, Via: e.Via,
 			Challenges: e.Challenges, Challenged: e.Challenged, Yielded: e.Yielded,
 		}
 		if err := entry.check(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,7 @@ type Keeper struct {
 	rules    Rules
 	pageSize uint64
 	now      func() time.Time
+	atOnce   int // values put back at the same time
 
 	saving sync.Mutex // held while the journal is written, before mu
 
@@ -71,7 +73,7 @@ func NewKeeper(s *Store, h Knobs, o Options) (*Keeper, error) {
 	}
 	k := &Keeper{
 		store: s, host: h, boot: o.Boot, rules: o.Rules, pageSize: o.PageSize, now: o.Now,
-		entries: s.read.entries, memory: s.read.memory, busy: map[memcg.ID]chan struct{}{},
+		entries: s.read.entries, memory: s.read.memory, busy: map[memcg.ID]chan struct{}{}, atOnce: atOnce,
 	}
 	if k.rules == (Rules{}) {
 		k.rules = DefaultRules
@@ -106,16 +108,18 @@ func (k *Keeper) Holds(id memcg.ID, knob memcg.Knob) (e Entry, ok bool) {
 
 // Forget drops what is known of a cgroup that is gone, and writes the journal
 // if there was anything. It need not be repeated on an error: what is still on
-// disk names an inode that is gone.
+// disk names an inode that is gone. What a service manager has noted of it is taken
+// back first (Managed); an entry for which that fails stays, for Recover.
 func (k *Keeper) Forget(id memcg.ID) error {
 	if !k.knows(id) {
 		return nil
 	}
-	return k.commit(func() func() {
+	left, viaErr := k.undoGone(slices.DeleteFunc(k.Entries(), func(e Entry) bool { return e.ID != id }))
+	return errors.Join(viaErr, k.commit(func() func() {
 		k.memory = k.memory.without(id)
-		maps.DeleteFunc(k.entries, func(key Key, _ Entry) bool { return key.ID == id })
+		maps.DeleteFunc(k.entries, func(key Key, _ Entry) bool { return key.ID == id && !left[key] })
 		return func() {}
-	})
+	}))
 }
 
 func (k *Keeper) knows(id memcg.ID) bool {
@@ -223,11 +227,16 @@ func (h *hold) end() {
 // goes on by itself: no signal is sent to it, and the kernel sets a value
 // before it does the work that this asks for.
 func (h *hold) put(ctx context.Context, knob memcg.Knob, value string) (inFlight bool, err error) {
+	return h.do(ctx, func() error { return h.k.host.WriteKnob(ctx, h.id, knob, value) })
+}
+
+// do is put for any way of writing.
+func (h *hold) do(ctx context.Context, write func() error) (inFlight bool, err error) {
 	if ctx.Err() != nil {
 		return false, fmt.Errorf("%w: %w", memcg.ErrPartial, context.Cause(ctx))
 	}
 	done := make(chan error, 1)
-	go func() { done <- h.k.host.WriteKnob(ctx, h.id, knob, value) }()
+	go func() { done <- write() }()
 	select {
 	case err = <-done:
 		return false, err

@@ -115,6 +115,9 @@ func (k *Keeper) set(ctx context.Context, key Key, value, why string) (Result, e
 		return s.r, nil
 	}
 	s.next.Wrote, s.next.At, s.next.Why = value, k.now(), short(why)
+	if s.next.Via, err = s.via(ctx); err != nil {
+		return s.r, err
+	}
 	return s.r, s.write(ctx)
 }
 
@@ -166,6 +169,9 @@ func (s *setting) meet(ctx context.Context) (over bool, err error) {
 	if k.same(s.key, found, s.value) {
 		// Somebody else wants the same: it is theirs now.
 		s.r.Outcome, s.r.Now = Unchanged, found
+		if err := k.undoVia(ctx, s.old, found); err != nil {
+			return true, err
+		}
 		return true, k.record(s.key, nil)
 	}
 	next, move, until := k.rules.Meet(s.old, found, k.now())
@@ -174,6 +180,9 @@ func (s *setting) meet(ctx context.Context) (over bool, err error) {
 		s.r.Outcome, s.r.Now, s.r.Until = Waiting, found, until
 		return true, nil
 	case Yield:
+		if k.undoVia(ctx, s.old, found) == nil {
+			next.Via = ""
+		}
 		s.r.Outcome, s.r.Now = Yielding, found
 		return true, k.record(s.key, &next)
 	}
@@ -195,14 +204,14 @@ func (s *setting) write(ctx context.Context) error {
 		return err
 	}
 	k.store.at(StepAfterJournal)
-	inFlight, err := s.h.put(ctx, s.key.Knob, s.value)
+	inFlight, err := s.put(ctx)
 	k.store.at(StepAfterWrite)
 	s.r.InFlight = inFlight
 	now, readErr := k.host.ReadKnob(s.key.ID, s.key.Knob)
 	s.r.Now = now
 	switch {
 	case err != nil:
-		if readErr == nil && k.same(s.key, now, s.r.Found) {
+		if readErr == nil && k.same(s.key, now, s.r.Found) && k.undoVia(ctx, s.next, now) == nil {
 			return errors.Join(err, s.takeBack())
 		}
 		return err // the entry stays: the knob may hold anything

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -84,6 +85,14 @@ func (r Report) Failed() []Undone {
 // reclaim behind it, which nobody here needs to see the end of.
 const patience = 250 * time.Millisecond
 
+// patienceVia is how long a service manager is waited for, which answers within
+// milliseconds where it is not at work for somebody else.
+const patienceVia = 2 * time.Second
+
+// atOnce is how many values are put back at the same time: each may block for as
+// long as the kernel reclaims for it, and holds a thread meanwhile.
+const atOnce = 32
+
 // Recover undoes what an earlier process has left, and proves that the journal
 // can be written. It comes before anything that may block or decide: a workload
 // may hang at a limit left behind (case c40). Limits that bind too tightly are
@@ -132,41 +141,79 @@ func (k *Keeper) undoAll(ctx context.Context, keepYielded bool) Report {
 		todo = slices.DeleteFunc(todo, func(e Entry) bool { return e.Yielded && e.Boot == k.boot })
 	}
 	slices.SortStableFunc(todo, func(a, b Entry) int { return rank(a) - rank(b) })
-	var later []Entry
-	for _, e := range todo {
-		h, _ := k.tryHold(e.ID)
-		if h == nil {
-			later = append(later, e) // what is in flight must not hold up the rest
-			continue
+	undone := make([]*Undone, len(todo))
+	for from := 0; from < len(todo); {
+		to := from + 1
+		for to < len(todo) && rank(todo[to]) == rank(todo[from]) {
+			to++
 		}
-		r.Undone = append(r.Undone, k.undoHeld(ctx, h, e))
-	}
-	for _, e := range later {
-		h, err := k.hold(ctx, e.ID)
-		if err != nil {
-			r.Undone = append(r.Undone, Undone{Entry: e, Err: fmt.Errorf("restore %v: %w", e.Key, err)})
-			continue
-		}
-		now, ok := k.Holds(e.ID, e.Knob)
-		if !ok {
-			h.release()
-			continue
-		}
-		r.Undone = append(r.Undone, k.undoHeld(ctx, h, now))
+		k.undoSideBySide(ctx, todo[from:to], undone[from:to])
+		from = to
 	}
 	var over []Key
-	for _, u := range r.Undone {
-		if u.How != NotUndone {
-			over = append(over, u.Key)
+	for i, e := range todo {
+		if undone[i] == nil {
+			undone[i] = k.undoAwaited(ctx, e) // what is in flight must not hold up the rest
+		}
+		if undone[i] == nil {
+			continue
+		}
+		r.Undone = append(r.Undone, *undone[i])
+		if undone[i].How != NotUndone {
+			over = append(over, undone[i].Key)
 		}
 	}
 	r.Err = k.clear(over...)
 	return r
 }
 
+// undoSideBySide undoes entries of the same rank, and leaves out those whose
+// cgroup is in the hands of somebody else.
+func (k *Keeper) undoSideBySide(ctx context.Context, todo []Entry, undone []*Undone) {
+	var running sync.WaitGroup
+	places := make(chan struct{}, k.atOnce)
+	for i, e := range todo {
+		h, _ := k.tryHold(e.ID)
+		if h == nil {
+			continue
+		}
+		undo := func() {
+			u := k.undoHeld(ctx, h, e)
+			undone[i] = &u
+		}
+		if k.atOnce == 1 {
+			undo()
+			continue
+		}
+		places <- struct{}{}
+		running.Go(func() { undo(); <-places })
+	}
+	running.Wait()
+}
+
+// undoAwaited undoes an entry once its cgroup is free. It returns nil where
+// somebody else has undone it meanwhile.
+func (k *Keeper) undoAwaited(ctx context.Context, e Entry) *Undone {
+	h, err := k.hold(ctx, e.ID)
+	if err != nil {
+		return &Undone{Entry: e, Err: fmt.Errorf("restore %v: %w", e.Key, err)}
+	}
+	now, ok := k.Holds(e.ID, e.Knob)
+	if !ok {
+		h.release()
+		return nil
+	}
+	u := k.undoHeld(ctx, h, now)
+	return &u
+}
+
 func (k *Keeper) undoHeld(ctx context.Context, h *hold, e Entry) Undone {
 	defer h.release()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	within := patience
+	if e.Via != "" {
+		within = patienceVia
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return k.undo(ctx, h, e)
 }
@@ -194,29 +241,32 @@ func (k *Keeper) undo(ctx context.Context, h *hold, e Entry) Undone {
 		u.How = Rebooted
 		return u
 	}
-	if e.Yielded {
-		u.How = LeftForeign
+	over := func(how How, to string) Undone {
+		if err := k.undoVia(ctx, e, to); err != nil {
+			return fail(err)
+		}
+		u.How = how
 		return u
 	}
 	found, err := k.host.ReadKnob(e.ID, e.Knob)
 	switch {
 	case errors.Is(err, memcg.ErrGone):
-		u.How = CgroupGone
-		return u
+		return over(CgroupGone, e.Before)
 	case errors.Is(err, memcg.ErrUnsupported):
-		u.How = FileGone
+		return over(FileGone, e.Before)
+	case e.Yielded && e.Via == "":
+		u.How = LeftForeign
 		return u
 	case err != nil:
 		return fail(err)
 	}
 	u.Now = found
-	switch Judge(e, Sight{ID: e.ID, Boot: k.boot, Value: found}, k.pageSize) {
-	case Original:
-		u.How = WasThere
-		return u
-	case Foreign:
-		u.How = LeftForeign
-		return u
+	owner := Judge(e, Sight{ID: e.ID, Boot: k.boot, Value: found}, k.pageSize)
+	switch {
+	case e.Yielded || owner == Foreign:
+		return over(LeftForeign, found)
+	case owner == Original:
+		return over(WasThere, e.Before)
 	}
 	k.store.at(StepBeforeRestore)
 	put, inFlight, err := k.putBack(ctx, h, e.Knob, e.Before)
@@ -224,6 +274,9 @@ func (k *Keeper) undo(ctx context.Context, h *hold, e Entry) Undone {
 	if errors.Is(err, memcg.ErrGone) {
 		u.How = CgroupGone
 		return u
+	}
+	if err == nil && e.Via != "" && !inFlight {
+		put, inFlight, err = k.putBackVia(ctx, h, e, put)
 	}
 	if err != nil {
 		return fail(err)
@@ -258,6 +311,20 @@ func (k *Keeper) putBack(ctx context.Context, h *hold, knob memcg.Knob, before s
 	put = parent.String()
 	inFlight, err = h.put(ctx, knob, put)
 	return put, inFlight, err
+}
+
+// putBackVia takes back what a manager has noted once the file holds the value
+// from before: what that asks of the kernel is done, and does not hold up the
+// manager. Where the manager's own value was another, the file has the last word.
+func (k *Keeper) putBackVia(ctx context.Context, h *hold, e Entry, put string) (_ string, inFlight bool, err error) {
+	if err := k.undoVia(ctx, e, e.Before); err != nil {
+		return put, false, err
+	}
+	now, err := k.host.ReadKnob(e.ID, e.Knob)
+	if err != nil || Same(e.Knob, now, put, k.pageSize) {
+		return put, false, err
+	}
+	return k.putBack(ctx, h, e.Knob, e.Before)
 }
 
 // clear takes entries out of the journal. It is written in any case: that it
