@@ -26,6 +26,10 @@ const (
 	// agingShare is the part of one CPU's time that aging may take over all
 	// cgroups, 1 %: it walks the page tables of every process of a cgroup.
 	agingShare = 0.01
+	// agingBurst is how long of that may have been saved up: enough for the
+	// first agings of a cgroup that comes near its limit, which cannot wait for
+	// seconds, and little against a minute.
+	agingBurst = 10 * time.Second
 	// mostlyAnon is the swappiness from which a request wants anon. The kernel
 	// takes file instead where all anon is in the two youngest generations.
 	mostlyAnon = 150
@@ -43,7 +47,8 @@ const (
 // ager paces aging over all cgroups.
 type ager struct {
 	wants  []memcg.ID // cgroups that want aging in this tick
-	resume time.Time  // aging is paid for from then on
+	resume time.Time  // aging is paid for from then on; never while one is under way
+	paid   time.Time  // until when the agings so far use the share up
 }
 
 // WantsAges reports whether a policy can use the ages of a cgroup's memory.
@@ -172,11 +177,15 @@ func (c *Core) age(id memcg.ID) {
 var never = time.Unix(1<<62, 0)
 
 // aged books the cost of an aging: as long as it took, a hundred times that
-// passes before the next, whichever cgroup it is for.
+// passes before the next, whichever cgroup it is for, but for what was saved up.
 func (c *Core) aged(now time.Time, d Result) {
 	id := d.Reclaim.Cgroup
 	delete(c.inFlight, id)
-	c.ager.resume = now.Add(time.Duration(float64(d.Took) / agingShare))
+	if saved := now.Add(-agingBurst); c.ager.paid.Before(saved) {
+		c.ager.paid = saved
+	}
+	c.ager.paid = c.ager.paid.Add(time.Duration(float64(d.Took) / agingShare))
+	c.ager.resume = c.ager.paid
 	if d.Err == nil || errors.Is(d.Err, memcg.ErrGone) || errors.Is(d.Err, memcg.ErrPartial) {
 		return
 	}

@@ -263,7 +263,8 @@ policies:
 			b.track(id("/a"))
 			agings := 0
 			var done []Result
-			for range 30 {
+			first, last := 0, 0 // ticks
+			for tick := range 30 {
 				ob := seen("/a", 256*mib)
 				ob.Sample.Max = memcg.LimitOf(512 * mib)
 				ob.Ages = []memcg.Generation{{Age: time.Second, AnonPages: 128 * mib / page}}
@@ -273,9 +274,16 @@ policies:
 					if !r.Age {
 						t.Fatalf("half way to its limit: %+v", r.Reclaim)
 					}
-					agings++
-					done = append(done, Result{Request: r, Took: time.Millisecond})
+					if agings++; agings == 1 {
+						first = tick
+					}
+					last = tick
+					done = append(done, Result{Request: r, Took: 30 * time.Millisecond})
 				}
+			}
+			// What they cost was saved up: they do not wait for seconds.
+			if took := last - first; took > 2*agingsFirst {
+				t.Errorf("%d agings of 30 ms took %d s", agings, took)
 			}
 			// Anon that is used all the time never ages: a few tries tell.
 			if agings != c.agings {
