@@ -33,6 +33,7 @@ type FS struct {
 	notes   notes
 	scratch scratchPool
 	lru     lruGen
+	zones   reserves
 	refused refusals
 	damon   damon
 	heard   listeners

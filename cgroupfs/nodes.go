@@ -53,10 +53,13 @@ func (fs *FS) Nodes(dst []memcg.Node) ([]memcg.Node, error) {
 	errs = append(errs, err)
 
 	columns := online.Len()
+	reserves, err := fs.reserves(online)
+	errs = append(errs, unlessUnsupported(err))
 	for id := range online.All {
 		var n *memcg.Node
 		dst, n = extend(dst)
 		*n = memcg.Node{ID: id, HasMemory: hasMemory.Has(id), HasCPU: hasCPU.Has(id), Distance: n.Distance[:0]}
+		n.Reserve = reserves.of(id)
 		errs = append(errs, fs.readNode(n, columns))
 	}
 	return dst, errors.Join(errs...)

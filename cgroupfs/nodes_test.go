@@ -27,7 +27,7 @@ func TestNodesAreWhatIsOnline(t *testing.T) {
 	size := func(k uint64) memcg.Field { return memcg.Value(k * kib) }
 	unsupported := memcg.Absent(memcg.Unsupported)
 	node := func(id memcg.NodeID, total, free uint64, memory, cpu bool, distance ...int) memcg.Node {
-		return memcg.Node{ID: id, MemTotal: size(total), MemFree: size(free), InactiveFile: unsupported, ActiveFile: unsupported,
+		return memcg.Node{ID: id, MemTotal: size(total), MemFree: size(free), InactiveFile: unsupported, ActiveFile: unsupported, Reserve: unsupported,
 			HasMemory: memory, HasCPU: cpu, Distance: distance}
 	}
 	for _, tt := range []struct {

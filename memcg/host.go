@@ -46,7 +46,13 @@ type Node struct {
 	MemFree  Field
 	// FilePages is the page cache on the node, Inactive(file) + Active(file).
 	InactiveFile, ActiveFile Field
-	HasMemory, HasCPU        bool
+	// Reserve is how many bytes of free memory the kernel keeps on the node: of
+	// each zone its high watermark and what it protects from allocations that
+	// could be made elsewhere, as calculate_totalreserve_pages in
+	// mm/page_alloc.c has it. Below it kswapd is at work, or about to be.
+	// Unsupported where /proc/zoneinfo does not tell.
+	Reserve           Field
+	HasMemory, HasCPU bool
 	// Distance is this node's row of the distance table, by the other node's
 	// place in HostSample.Nodes; empty when unknown. 10 is local.
 	Distance []int

@@ -64,6 +64,18 @@ func hostOf(free ...uint64) *memcg.HostSample {
 	return h
 }
 
+// cached has all that is not free be page cache in use, so that no node fills up
+// with anything else.
+func cached(h *memcg.HostSample) *memcg.HostSample {
+	for i := range h.Nodes {
+		n := &h.Nodes[i]
+		total, _ := n.MemTotal.Get()
+		free, _ := n.MemFree.Get()
+		n.ActiveFile = memcg.Value(total - free)
+	}
+	return h
+}
+
 // nodesOf has looked at a host once.
 func nodesOf(h *memcg.HostSample) *Nodes {
 	var n Nodes

@@ -9,17 +9,20 @@ import (
 
 // Marks say when a node is short: below Low until it has High again. Both are
 // parts of the node's memory, 0 < Low < High < 1; marks outside are taken as
-// validated elsewhere and make no node short.
+// validated elsewhere and make no node short. They are the least: where the
+// kernel keeps more of a node free, and where a node fills up, its marks are
+// higher (see level.marks).
 type Marks struct {
 	Low, High float64
 }
 
-// DefaultMarks lie just above where the kernel itself begins. Its own
+// DefaultMarks lie where the kernel itself begins on a large node. Its own
 // watermarks are some 0.1 % of a zone apart (watermark_scale_factor in
 // Documentation/admin-guide/sysctl/vm.rst) and kswapd stops at the highest of
-// them, so a node full of cache rests at a few tenths of a percent. Higher marks
-// would keep memory idle on every node; lower ones would leave the work to
-// kswapd, which takes anon as well.
+// them, so a node full of cache rests at a few tenths of a percent; on a small
+// one min_free_kbytes makes it several percent, which memcg.Node.Reserve tells.
+// Higher marks would keep memory idle on every node; lower ones would leave the
+// work to kswapd, which takes anon as well.
 var DefaultMarks = Marks{Low: 0.005, High: 0.01}
 
 func (m Marks) valid() bool { return m.Low > 0 && m.Low < m.High && m.High < 1 }
@@ -32,6 +35,7 @@ type Nodes struct {
 
 	memory, cpu        memcg.NodeMask
 	short, room, known memcg.NodeMask
+	filling            memcg.NodeMask
 }
 
 // level is how full one node is, in bytes.
@@ -40,7 +44,9 @@ type level struct {
 	total      uint64
 	free       uint64
 	cache      uint64 // inactive file, which can be had for a read at worst; 0 where it was not printed
+	least, low uint64
 	high       uint64
+	growth     growth
 	known      bool // free and total were read
 	short      bool
 	unchanging time.Duration // how long it has been short, or not short, at a stretch
@@ -53,7 +59,7 @@ type level struct {
 func (n *Nodes) Look(h *memcg.HostSample, m Marks, elapsed time.Duration) {
 	n.align(h.Nodes)
 	n.memory, n.cpu = memcg.NodeMask{}, memcg.NodeMask{}
-	n.short, n.room, n.known = memcg.NodeMask{}, memcg.NodeMask{}, memcg.NodeMask{}
+	n.short, n.room, n.known, n.filling = memcg.NodeMask{}, memcg.NodeMask{}, memcg.NodeMask{}, memcg.NodeMask{}
 	for i := range h.Nodes {
 		node, l := &h.Nodes[i], &n.list[i]
 		if node.HasCPU {
@@ -72,7 +78,10 @@ func (n *Nodes) Look(h *memcg.HostSample, m Marks, elapsed time.Duration) {
 		if l.short {
 			n.short.Add(node.ID)
 		}
-		if l.free >= l.high || l.cache >= l.high-l.free {
+		switch {
+		case l.full(fillReach * max(elapsed, 0)):
+			n.filling.Add(node.ID)
+		case l.free >= l.high || l.cache >= l.high-l.free:
 			n.room.Add(node.ID)
 		}
 	}
@@ -88,14 +97,14 @@ func (l *level) look(node *memcg.Node, m Marks, elapsed time.Duration) {
 	}
 	l.total, l.free = total, free
 	l.cache, _ = node.InactiveFile.Get()
-	low := uint64(m.Low * float64(total))
-	l.high = uint64(m.High * float64(total))
+	l.growth.look(node, elapsed)
+	l.marks(node, m, elapsed)
 	was, first := l.short, !l.known
 	l.known = true
 	if l.short {
 		l.short = free < l.high
 	} else {
-		l.short = free < low
+		l.short = free < l.low
 	}
 	if l.short != was || first {
 		l.unchanging = 0
@@ -142,8 +151,9 @@ func (n *Nodes) Memory() memcg.NodeMask { return n.memory }
 func (n *Nodes) Short() memcg.NodeMask { return n.short }
 
 // Room returns the nodes that can take more memory without anything being
-// swapped: what is free, or is inactive page cache, reaches the high mark. A
-// short node can be among them, when it is full of cache.
+// swapped: what is free, or is inactive page cache, reaches the high mark, and
+// will for some intervals. A short node can be among them, when it is full of
+// cache.
 func (n *Nodes) Room() memcg.NodeMask { return n.room }
 
 // Lacks returns how many bytes must become free on a short node before reclaim
@@ -178,9 +188,14 @@ func (n *Nodes) settled(short bool, forTime time.Duration) memcg.NodeMask {
 }
 
 // exhausted returns the nodes that were short in two readings in a row and are
-// without room: there is nothing to wait for, what comes next is swap.
+// without room, and those that will be within a few intervals at the rate at
+// which they fill up: there is nothing to wait for, what comes next is swap.
 func (n *Nodes) exhausted() memcg.NodeMask {
-	return n.settled(true, time.Nanosecond).Without(n.room)
+	m := n.settled(true, time.Nanosecond).Without(n.room)
+	for id := range n.filling.All {
+		m.Add(id)
+	}
+	return m
 }
 
 // noRoom reports whether every one of the given nodes that has memory is known

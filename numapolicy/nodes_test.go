@@ -20,7 +20,7 @@ func TestANodeIsShortFromItsLowMarkToItsHighMark(t *testing.T) {
 		{free: 500}, {free: 100}, {free: 82}, {free: 81, short: true, lacks: 82}, {free: 120, short: true, lacks: 43},
 		{free: 163, short: true, lacks: 0}, {free: 164}, {free: 90}, {free: 0, short: true, lacks: 163},
 	} {
-		n.Look(hostOf(c.free), DefaultMarks, time.Second)
+		n.Look(cached(hostOf(c.free)), DefaultMarks, time.Second)
 		if got := n.Short().Has(0); got != c.short || n.Lacks(0)/mib != c.lacks {
 			t.Errorf("step %d, %d MiB free: short %t, lacks %d MiB", i, c.free, got, n.Lacks(0)/mib)
 		}
@@ -89,7 +89,7 @@ func TestNoNodeFlipsBetweenItsMarks(t *testing.T) {
 			free := rapid.Uint64Range(0, 2*high).Draw(rt, "free")
 			h := hostOf(0)
 			h.Nodes[0].MemFree = memcg.Value(free)
-			n.Look(h, DefaultMarks, time.Second)
+			n.Look(cached(h), DefaultMarks, time.Second)
 			is := n.Short().Has(0)
 			switch {
 			case free < low && !is, free >= high && is, free >= low && free < high && is != was:

@@ -9,7 +9,7 @@ import (
 
 // Version is the layout of the frames: it changes with every change of what
 // codec.event names, but for keys of memory.stat and of memory.numa_stat.
-const Version = 1
+const Version = 2
 
 // format is what tells a recording from other JSON.
 const format = "memagent recording"

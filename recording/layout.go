@@ -127,7 +127,7 @@ func (c *codec) host(h *memcg.HostSample) {
 	c.pressure(&h.Pressure)
 	list(c, &h.Nodes, func(c *codec, n *memcg.Node) {
 		num(c, &n.ID)
-		for _, f := range [...]*memcg.Field{&n.MemTotal, &n.MemFree, &n.InactiveFile, &n.ActiveFile} {
+		for _, f := range [...]*memcg.Field{&n.MemTotal, &n.MemFree, &n.InactiveFile, &n.ActiveFile, &n.Reserve} {
 			c.field(f)
 		}
 		c.flag(&n.HasMemory)

@@ -187,7 +187,7 @@ func (h *Host) HostSample(s *memcg.HostSample) error {
 		v := &root.vecs[i]
 		nodes = append(nodes, memcg.Node{
 			ID: n.id, MemTotal: bytesOf(n.total), MemFree: bytesOf(n.free),
-			InactiveFile: bytesOf(v.size[inactiveFile]), ActiveFile: bytesOf(v.size[activeFile]),
+			InactiveFile: bytesOf(v.size[inactiveFile]), ActiveFile: bytesOf(v.size[activeFile]), Reserve: bytesOf(n.high),
 			HasMemory: n.total > 0, HasCPU: !n.noCPU, Distance: n.distance,
 		})
 	}

@@ -28,12 +28,6 @@ const (
 	insanityShort = 35 * time.Second // of which growing takes 26
 	insanityLong  = 60 * time.Second
 
-	// Marks of the agent: short below the lower, until the higher. Between the lower and where the
-	// kernel begins to reclaim must be what the program grows by in two intervals, and what it takes
-	// to move it.
-	insanityLow  = 0.12
-	insanityHigh = 0.15
-
 	// insanityFull is the part of a node's memory under which it counts as full here. Kernels with
 	// transparent huge pages begin to reclaim there: khugepaged sets their min_free_kbytes to up
 	// to a twentieth of a small machine (set_recommended_min_free_kbytes in mm/khugepaged.c).
@@ -58,10 +52,6 @@ func insanityTime(short bool) time.Duration { return form(short, insanityShort, 
 func insanityConfig(law string) string {
 	return fmt.Sprintf(`mode: enforce
 interval: %s
-host:
-  nodes:
-    low: %.0f%%
-    high: %.0f%%
 policies:
   - name: insanity
     match:
@@ -71,7 +61,7 @@ policies:
     numa:
       reclaim: lottery
       mems: avoid-short
-`, insanityTick, 100*insanityLow, 100*insanityHigh, insanityCgroup, law)
+`, insanityTick, insanityCgroup, law)
 }
 
 func runSwapInsanity(ctx context.Context, g *guest.Guest) (result.Run, error) {
