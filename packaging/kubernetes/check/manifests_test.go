@@ -3,6 +3,7 @@
 package check
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +134,42 @@ func TestWatchingCannotWrite(t *testing.T) {
 	}
 	if slices.Contains(c.Args, "--enforce") {
 		t.Errorf("args %q", c.Args)
+	}
+}
+
+func TestTheSpecsOfContainersAreSeenAndTheRuntimesSocketsAreNot(t *testing.T) {
+	for _, folder := range []string{"../base", "../enforce"} {
+		m := build(t, folder)
+		host := map[string]string{}
+		for _, v := range m.daemons.Spec.Template.Spec.Volumes {
+			if v.HostPath != nil {
+				host[v.Name] = v.HostPath.Path
+			}
+		}
+		specs := 0
+		for _, v := range m.container(t).VolumeMounts {
+			if host[v.Name] == "" || host[v.Name] == "/var/lib/memagent" {
+				continue
+			}
+			if v.MountPath != "/host"+host[v.Name] {
+				t.Errorf("%s: %s is mounted at %s, where nobody looks for it", folder, host[v.Name], v.MountPath)
+			}
+			if name := path.Base(v.MountPath); name != "io.containerd.runtime.v2.task" && name != "overlay-containers" {
+				continue
+			}
+			specs++
+			if !v.ReadOnly || v.RecursiveReadOnly == nil || *v.RecursiveReadOnly != corev1.RecursiveReadOnlyIfPossible || v.MountPropagation == nil || *v.MountPropagation != corev1.MountPropagationNone {
+				t.Errorf("%s: %s, or a root file system of a container below it, can be written to", folder, v.MountPath)
+			}
+		}
+		if specs != 3 {
+			t.Errorf("%s: %d folders with specs of containers are mounted", folder, specs)
+		}
+		for _, path := range host {
+			if path == "/" || path == "/run" || path == "/run/containerd" || path == "/run/crio" {
+				t.Errorf("%s: %s has the socket of a runtime, through which its user is root of the node", folder, path)
+			}
+		}
 	}
 }
 
