@@ -29,10 +29,11 @@ const rooms = `
 	sim          < memcg
 	container    < memcg
 	journal      < memcg
+	units        < memcg journal
 	recording    < memcg
 	report       < memcg telemetry
 	controller   < memcg config telemetry cgroupfs workingset journal numapolicy container recording
-	cmd/memagent < memcg config telemetry cgroupfs controller journal container recording report
+	cmd/memagent < memcg config telemetry cgroupfs controller journal units container recording report
 	lab          <
 	cmd/memlab   < lab
 	packaging    <
