@@ -154,7 +154,7 @@ var capabilities = []struct {
 		"Run a kernel built with CONFIG_DAMON_PADDR and CONFIG_DAMON_SYSFS."}, probeDAMON},
 	{Capability{CapReclaimNodes, "6.1",
 		"Reclaim takes from every node in proportion, so a node that is short is relieved at the expense of all others.",
-		"See lru-gen for the exact way; where it is not to be had, allow the use of DAMON, and write N to /sys/module/damon_stat/parameters/enabled."},
+		"See lru-gen for the exact way; where it is not to be had, allow DAMON (host.damon), and write N to /sys/module/damon_stat/parameters/enabled."},
 		probeReclaimNodes},
 	{Capability{CapHighNonblock, "6.16",
 		"Lowering memory.high may block its writer while the kernel reclaims.",

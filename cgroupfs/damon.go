@@ -71,7 +71,7 @@ func (monitor) run(ctx context.Context, q *request) (err error) {
 	fs := q.t.fs
 	switch {
 	case !fs.damon.allowed:
-		return &declined{&opError{Op: "use", File: fs.root + "/" + damonAdmin, Kind: memcg.ErrDenied, Hint: "the configuration does not allow it"}}
+		return &declined{&opError{Op: "use", File: fs.root + "/" + damonAdmin, Kind: memcg.ErrDenied, Hint: "the configuration does not allow it (host.damon)"}}
 	case fs.layout.Namespaced:
 		return &declined{&opError{Op: "use", File: fs.root + "/" + damonAdmin, Kind: memcg.ErrUnsupported,
 			Hint: "it finds cgroups by the host's paths, and only a part of the hierarchy is visible at " + fs.layout.Mount}}

@@ -50,6 +50,9 @@ type Host struct {
 	Reserve Amount
 	Swap    HostSwap
 	Nodes   HostNodes
+	// DAMON tells whether memory may be taken from one node through it where
+	// lru_gen is not to be had.
+	DAMON HostDAMON
 }
 
 // HostSwap bounds what memagent sends to swap in total.

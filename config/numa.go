@@ -72,9 +72,10 @@ const (
 )
 
 var hostNodesKeys = []key[HostNodes]{
-	scalarKey("low", wantNumaMark, "A node with less free memory than this share of its own is short...",
+	scalarKey("low", wantNumaMark, "A node with less free memory than this share of its own is short, or with less than the kernel\n"+
+		"keeps there by itself where that is more (/proc/zoneinfo), or than will be used until the next tick...",
 		percentAbove0(MaxNodeMark), func(n *HostNodes) *Percent { return &n.Low }, Percent.String),
-	scalarKey("high", wantNumaMark, "...until it has this much.",
+	scalarKey("high", wantNumaMark, "...until it has as much more as this is above low.",
 		percentAbove0(MaxNodeMark), func(n *HostNodes) *Percent { return &n.High }, Percent.String),
 }
 

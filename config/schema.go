@@ -42,7 +42,7 @@ var configKeys = []key[Config]{
 		show:  func(c *Config) shown { return showMapping(telemetryKeys, &c.Telemetry) },
 	},
 	{
-		name: "host", want: "a mapping with reserve, swap and nodes",
+		name: "host", want: "a mapping with reserve, swap, nodes and damon",
 		read: func(r *reader, p place, want string, c *Config) { readMapping(r, p, want, hostKeys, &c.Host) },
 		show: func(c *Config) shown { return showMapping(hostKeys, &c.Host) },
 	},
@@ -71,6 +71,9 @@ var hostKeys = []key[Host]{
 		read:  func(r *reader, p place, want string, h *Host) { readMapping(r, p, want, hostNodesKeys, &h.Nodes) },
 		show:  func(h *Host) shown { return showMapping(hostNodesKeys, &h.Nodes) },
 	},
+	wordKey("damon", "allow: where lru_gen is not to be had, take memory from one node through DAMON, unless somebody\n"+
+		"else uses it; while a request runs, nobody else can. never: leave it alone.",
+		hostDAMONNames, func(h *Host) *HostDAMON { return &h.DAMON }),
 }
 
 var hostSwapKeys = []key[HostSwap]{

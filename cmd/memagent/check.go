@@ -79,6 +79,9 @@ func (f *checkFlags) check(ctx context.Context, e env) error {
 	if cfg.Mode == config.Observe {
 		opts = append(opts, cgroupfs.ReadOnly())
 	}
+	if cfg.Host.DAMON == config.DAMONAllow {
+		opts = append(opts, cgroupfs.AllowDAMON())
+	}
 	fs, err := cgroupfs.Open(f.root, opts...)
 	if err != nil {
 		return err

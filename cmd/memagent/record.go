@@ -60,7 +60,7 @@ func (f *recordFlags) record(ctx context.Context, e env) error {
 		return err
 	}
 	notices := &telemetry.Notices{Logger: newLogger(e, true)}
-	fs, err := openHost(f.root, telemetry.Observe, notices)
+	fs, err := openHost(f.root, cfg, telemetry.Observe, notices)
 	if err != nil {
 		return err
 	}

@@ -77,6 +77,7 @@ func (r *reloader) reload(ctx context.Context, asked bool) {
 var (
 	errStateDir  = errors.New("state_dir cannot change while memagent runs: its journal is there")
 	errTelemetry = errors.New("telemetry cannot change while memagent runs: others are connected")
+	errDAMON     = errors.New("host.damon cannot change while memagent runs: it is settled when the host is opened")
 	errObserver  = errors.New("memagent was started to observe and holds no file open for writing")
 )
 
@@ -87,6 +88,9 @@ func (r *reloader) accept(was, next *config.Config) error {
 	}
 	if was.Telemetry != next.Telemetry {
 		return fmt.Errorf("%w; restart it to have another", errTelemetry)
+	}
+	if was.Host.DAMON != next.Host.DAMON {
+		return fmt.Errorf("%w; restart it to go from %s to %s", errDAMON, was.Host.DAMON, next.Host.DAMON)
 	}
 	if !r.writable && r.mode(next) == telemetry.Enforce {
 		return fmt.Errorf("%w; restart it to enforce", errObserver)

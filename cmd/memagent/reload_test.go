@@ -88,6 +88,12 @@ func TestARunReadsItsConfigAgainAndABadOneLeavesTheOneBeforeInForce(t *testing.T
 		t.Errorf("another state_dir: %v", refused)
 	}
 
+	write(t, file, "host: {damon: allow}\n"+good)
+	refused = log.until(t, "the config is not taken; the one before stays in force")
+	if text, _ := refused["error"].(string); !strings.Contains(text, "restart it to go from never to allow") {
+		t.Errorf("DAMON: %v", refused)
+	}
+
 	write(t, filepath.Join(config.DropInDir(file), "bare.yaml"), "policies: [{name: bare, match: [{path: /bare.slice}]}]\n")
 	write(t, file, good)
 	taken := log.until(t, "the config was read again")

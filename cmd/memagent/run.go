@@ -85,7 +85,7 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	mode := f.mode(cfg)
 	logger := newLogger(e, text)
 	notices := &telemetry.Notices{Logger: logger}
-	fs, err := openHost(f.root, mode, notices)
+	fs, err := openHost(f.root, cfg, mode, notices)
 	if err != nil {
 		return err
 	}
@@ -208,12 +208,15 @@ func (f *runFlags) announce(l zerolog.Logger, fs *cgroupfs.FS, cfg *config.Confi
 
 // openHost opens the kernel files for observing, or for enforcing where that
 // is possible.
-func openHost(root string, mode telemetry.Mode, notices *telemetry.Notices) (*cgroupfs.FS, error) {
+func openHost(root string, cfg *config.Config, mode telemetry.Mode, notices *telemetry.Notices) (*cgroupfs.FS, error) {
 	opts := []cgroupfs.Option{cgroupfs.OnNote(func(n cgroupfs.Note) {
 		notices.Warn(fmt.Sprintf("file %s: %v", n.File, n.Kind), n.Err, "what this file would tell is left out of decisions, here and wherever else it happens")
 	})}
 	if mode == telemetry.Observe {
 		opts = append(opts, cgroupfs.ReadOnly())
+	}
+	if cfg.Host.DAMON == config.DAMONAllow {
+		opts = append(opts, cgroupfs.AllowDAMON())
 	}
 	fs, err := cgroupfs.Open(root, opts...)
 	if err != nil {
