@@ -45,7 +45,8 @@ type Observation struct {
 
 // Request is one thing for a worker to do: carry Reclaim out, with Age have the
 // kernel start a new generation on every list of Reclaim.Cgroup, or, where
-// Setting names a knob, see to that and nothing else.
+// Setting names a knob, see to that, after as much of Reclaim as can be had in a
+// bounded time.
 type Request struct {
 	Reclaim memcg.Reclaim
 	Age     bool

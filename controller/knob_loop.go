@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -10,15 +11,22 @@ import (
 )
 
 const (
-	// putBackWithin bounds the undoing of all knobs at the end. What is not done
-	// by then is in the journal, for the next start and for memagent restore.
+	// putBackWithin bounds the end, from the moment it is asked for until all
+	// knobs are put back, and the way down of one cgroup whose policy went. What is
+	// not done by then is in the journal, for the next start and for memagent
+	// restore.
 	putBackWithin = 5 * time.Second
-	// shrinkWithin bounds the reclaim before that of what was lent.
+	// shrinkWithin bounds one request for what was lent, and restoreLeast is what is
+	// left of the end for undoing, whatever the reclaim before it took.
 	shrinkWithin = 2 * time.Second
+	restoreLeast = 2 * time.Second
 )
 
 // setKnob carries a setting out. It runs in a worker and may block.
 func (l *Loop) setKnob(ctx context.Context, r Request) Result {
+	if r.Reclaim.Bytes > 0 {
+		l.wayDown(ctx, r.Reclaim)
+	}
 	ctx, cancel := context.WithTimeout(ctx, settingDeadline)
 	defer cancel()
 	started, s := time.Now(), r.Setting
@@ -31,6 +39,23 @@ func (l *Loop) setKnob(ctx context.Context, r Request) Result {
 	}
 	d.Took = time.Since(started)
 	return d
+}
+
+// wayDown reclaims what is above a limit that is about to be put back, in requests
+// one after the other, until there is nothing to do, nothing comes, or time is up.
+func (l *Loop) wayDown(ctx context.Context, r memcg.Reclaim) {
+	ctx, cancel := context.WithTimeout(ctx, putBackWithin)
+	defer cancel()
+	r.Deadline = shrinkWithin
+	for vain := 0; vain < lendStuck && ctx.Err() == nil; {
+		o := l.Host.Reclaim(ctx, r)
+		if o.Writes == 0 || o.Err != nil && !errors.Is(o.Err, memcg.ErrPartial) {
+			return
+		}
+		if shrunk, ok := o.Shrunk.Get(); !ok || shrunk < lendLeast {
+			vain++
+		}
+	}
 }
 
 // forgetKnobs drops what the journal has of a cgroup that is gone. Nobody waits
@@ -48,18 +73,20 @@ func (l *Loop) forgetKnobs(id memcg.ID) {
 	}
 }
 
-// putBack undoes every knob, and waits for that no longer than it may take.
-func (l *Loop) putBack() {
+// putBack undoes every knob, and waits for that no longer than until a moment; a
+// second more for what has begun by then.
+func (l *Loop) putBack(until time.Time) {
 	if l.Keeper == nil {
 		return
 	}
-	l.shrink()
+	l.shrink(time.Until(until) - restoreLeast)
+	within := max(time.Until(until), restoreLeast)
 	done := make(chan journal.Report, 1)
 	go func() {
 		l.settles.Wait()
-		done <- l.Keeper.RestoreAll(context.Background(), putBackWithin)
+		done <- l.Keeper.RestoreAll(context.Background(), within)
 	}()
-	late := time.NewTimer(putBackWithin + time.Second)
+	late := time.NewTimer(within + time.Second)
 	defer late.Stop()
 	select {
 	case r := <-done:
@@ -76,16 +103,17 @@ func (l *Loop) putBack() {
 
 // shrink reclaims what is lent, for a bounded time, so that neither a borrower
 // nor the write of its memory.high meets the operator's value at speed.
-func (l *Loop) shrink() {
+func (l *Loop) shrink(within time.Duration) {
 	list := l.Core.Surplus()
-	if len(list) == 0 {
+	within = min(within, shrinkWithin)
+	if len(list) == 0 || within <= 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), shrinkWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	work := make(chan memcg.Reclaim, len(list))
 	for _, r := range list {
-		r.Deadline = shrinkWithin
+		r.Deadline = within
 		work <- r
 	}
 	close(work)

@@ -235,10 +235,19 @@ func (c *Core) nextStep(cg *cgroup, now time.Time) {
 // be reclaimed before memory.high goes back, so that nobody meets it at speed.
 func (c *Core) Surplus() (list []memcg.Reclaim) {
 	for _, cg := range c.borrowers {
-		if used := cg.loan.used(cg.current); used > 0 {
-			below := uint64(lendBelow * float64(cg.loan.base))
-			list = append(list, memcg.Reclaim{Cgroup: cg.id, Bytes: used + below, Swappiness: c.recallSwappiness(cg), Floor: cg.loan.base - below})
+		if r, ok := c.surplusOf(cg); ok {
+			list = append(list, r)
 		}
 	}
 	return list
+}
+
+// surplusOf is that of one cgroup; ok is false where it has none.
+func (c *Core) surplusOf(cg *cgroup) (r memcg.Reclaim, ok bool) {
+	used := cg.loan.used(cg.current)
+	if used == 0 {
+		return r, false
+	}
+	below := uint64(lendBelow * float64(cg.loan.base))
+	return memcg.Reclaim{Cgroup: cg.id, Bytes: used + below, Swappiness: c.recallSwappiness(cg), Floor: cg.loan.base - below}, true
 }

@@ -25,7 +25,8 @@ type lender struct {
 	tr   *trace
 	said *silence
 
-	store *journal.Store
+	store   *journal.Store
+	configs chan controller.Config
 	// blocked is set while a write to a knob cannot end: then the journal keeps
 	// what is to be put back, and the test closes it.
 	blocked chan struct{}
@@ -63,10 +64,11 @@ func lending(t *testing.T, policies string, limits sim.Limits, during func(*lend
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.configs = make(chan controller.Config)
 	ctx, stop := context.WithCancel(context.Background())
 	loop := controller.Loop{
 		Core: controller.NewCore(cfg, telemetry.Enforce, "", l.said, time.Now()),
-		Host: l.host, Interval: cfg.Interval, Sink: l.tr, Notify: l.said, Keeper: keeper,
+		Host: l.host, Interval: cfg.Interval, Sink: l.tr, Notify: l.said, Keeper: keeper, Configs: l.configs,
 	}
 	ended := make(chan error)
 	go func() { ended <- loop.Run(ctx) }()

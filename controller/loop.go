@@ -22,7 +22,7 @@ const (
 	// shutdownGrace is how long the end of the loop waits for requests in
 	// flight, whose chunks take about 50 ms: the service manager must not have
 	// to kill.
-	shutdownGrace = 4 * time.Second
+	shutdownGrace = 2 * time.Second
 	// requestDeadline bounds one request; what is left of it is decided anew
 	// in the next tick, on fresh figures.
 	requestDeadline = 2 * time.Second
@@ -178,6 +178,7 @@ func (l *Loop) listen(ctx context.Context) <-chan memcg.ID {
 // end waits for requests in flight, but not for ever, and takes a last look
 // that acts on nothing, so that their outcomes are in the records.
 func (l *Loop) end(stopWork context.CancelFunc) {
+	until := time.Now().Add(putBackWithin)
 	stopWork()
 	grace := time.NewTimer(shutdownGrace)
 	defer grace.Stop()
@@ -187,13 +188,13 @@ func (l *Loop) end(stopWork context.CancelFunc) {
 			l.received(r)
 		case <-grace.C:
 			l.Notify.Warn("shutdown", nil, fmt.Sprintf("%d requests to the kernel have not come back; leaving them behind", l.running+l.setting))
-			l.putBack()
+			l.putBack(until)
 			return
 		}
 	}
 	l.Core.noKnobs = "memagent is ending"
 	l.tick(context.Background(), time.Now(), false, 0)
-	l.putBack()
+	l.putBack(until)
 }
 
 func (l *Loop) received(r Result) {

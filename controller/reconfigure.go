@@ -105,13 +105,17 @@ var leavable = [...]memcg.Knob{memcg.KnobHigh, memcg.KnobSwapMax, memcg.KnobMems
 type leaving struct {
 	id   memcg.ID
 	next int
+	// surplus is reclaimed before memory.high goes back, so that the workload
+	// does not meet it at speed.
+	surplus memcg.Reclaim
 }
 
 // drop forgets a cgroup that goes on without its policy.
 func (c *Core) drop(cg *cgroup) {
+	surplus, _ := c.surplusOf(cg)
 	c.forget(cg.id)
 	if !c.leaves(cg.id) && c.noKnobs == "" {
-		c.leaving = append(c.leaving, leaving{id: cg.id})
+		c.leaving = append(c.leaving, leaving{id: cg.id, surplus: surplus})
 	}
 }
 
@@ -135,7 +139,11 @@ func (c *Core) putBackLeaving() {
 			continue
 		}
 		c.setting[l.id] = true
-		c.settings = append(c.settings, Request{Setting: Setting{Cgroup: l.id, Knob: leavable[l.next], Why: "its policy went"}})
+		r := Request{Setting: Setting{Cgroup: l.id, Knob: leavable[l.next], Why: "its policy went"}}
+		if r.Setting.Knob == memcg.KnobHigh {
+			r.Reclaim = l.surplus
+		}
+		c.settings = append(c.settings, r)
 		l.next++
 	}
 	c.leaving = slices.DeleteFunc(c.leaving, func(l leaving) bool { return l.next == len(leavable) && !c.setting[l.id] })
