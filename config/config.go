@@ -53,6 +53,8 @@ type Host struct {
 	// DAMON tells whether memory may be taken from one node through it where
 	// lru_gen is not to be had.
 	DAMON HostDAMON
+	// Units is how limits of cgroups that are units of systemd are set.
+	Units HostUnits
 }
 
 // HostSwap bounds what memagent sends to swap in total.

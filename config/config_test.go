@@ -34,6 +34,7 @@ host:
   swap: {write_budget: 8MiB/s, keep_free: 25%}
   nodes: {low: 2%, high: 3%}
   damon: allow
+  units: property
 policies:
   - name: databases
     match: [{path: /system.slice/postgresql*.service}, {path: '/db.slice/**'}]
@@ -62,7 +63,7 @@ policies:
 		Interval:  10 * time.Second,
 		StateDir:  "/srv/memagent state",
 		Telemetry: Telemetry{Metrics: Address{"tcp", "0.0.0.0:9750"}, Status: "/run/memagent/status.sock", Remote: true},
-		Host:      Host{Reserve: BytesOf(2 << 30), Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}, Nodes: HostNodes{Low: 0.02, High: 0.03}, DAMON: DAMONAllow},
+		Host:      Host{Reserve: BytesOf(2 << 30), Swap: HostSwap{WriteBudget: 8 << 20, KeepFree: 0.25}, Nodes: HostNodes{Low: 0.02, High: 0.03}, DAMON: DAMONAllow, Units: UnitsByProperty},
 		Policies: []Policy{
 			{
 				Name:       "databases",

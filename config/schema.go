@@ -42,7 +42,7 @@ var configKeys = []key[Config]{
 		show:  func(c *Config) shown { return showMapping(telemetryKeys, &c.Telemetry) },
 	},
 	{
-		name: "host", want: "a mapping with reserve, swap, nodes and damon",
+		name: "host", want: "a mapping with reserve, swap, nodes, damon and units",
 		read: func(r *reader, p place, want string, c *Config) { readMapping(r, p, want, hostKeys, &c.Host) },
 		show: func(c *Config) shown { return showMapping(hostKeys, &c.Host) },
 	},
@@ -74,6 +74,10 @@ var hostKeys = []key[Host]{
 	wordKey("damon", "allow: where lru_gen is not to be had, take memory from one node through DAMON, unless somebody\n"+
 		"else uses it; while a request runs, nobody else can. never: leave it alone.",
 		hostDAMONNames, func(h *Host) *HostDAMON { return &h.DAMON }),
+	wordKey("units", "How memory.high, memory.swap.max and cpuset.mems are set of cgroups that are units of systemd. file: like\n"+
+		"any other, and a daemon-reload writes the unit's own over it. property: as a property of the unit until the\n"+
+		"next boot, which a reload keeps.",
+		hostUnitsNames, func(h *Host) *HostUnits { return &h.Units }),
 }
 
 var hostSwapKeys = []key[HostSwap]{

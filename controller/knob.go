@@ -148,11 +148,11 @@ func (c *Core) wasSet(now time.Time, d Result) {
 	default:
 		st.restTill = now.Add(min(settingRest<<min(st.failures, maxBackoffShift), settingRestMost))
 		st.failures++
-		key := string(s.Knob) + " " + s.Cgroup.Path
+		key, text := string(s.Knob)+" "+s.Cgroup.Path, "this file of the cgroup is left as it is; it is tried again now and then"
 		if journalTrouble(err) {
-			key = "journal"
+			key, text = "journal", "no limit is changed without a journal of it; it is tried again now and then"
 		}
-		c.notify.Warn(key, err, "no limit is changed without a journal of it; it is tried again now and then")
+		c.notify.Warn(key, err, text)
 	}
 	switch s.Knob {
 	case memcg.KnobHigh:

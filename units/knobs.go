@@ -60,6 +60,16 @@ func New(files journal.Knobs, m Manager, o Options) *Knobs {
 	return k
 }
 
+// Settable says why no property could be set and taken back again; nil where that is
+// not known to fail.
+func (k *Knobs) Settable(ctx context.Context) error {
+	if err := k.removable(); err != nil {
+		return err
+	}
+	_, err := k.manager.Property(ctx, "-.slice", "Slice", "ControlGroup")
+	return err
+}
+
 // UnitOf returns the unit whose cgroup that is, "" where it is none. The error is
 // that of asking systemd.
 func (k *Knobs) UnitOf(ctx context.Context, id memcg.ID) (name string, err error) {

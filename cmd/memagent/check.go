@@ -14,6 +14,7 @@ import (
 	"github.com/memagent/memagent/cgroupfs"
 	"github.com/memagent/memagent/config"
 	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/units"
 )
 
 type checkFlags struct {
@@ -99,6 +100,9 @@ func (f *checkFlags) check(ctx context.Context, e env) error {
 	caps := fs.Capabilities(ctx, probeTarget(fs, cfg, ids, match))
 	plans := makePlans(cfg, ids, caps, match)
 	addKnobs(plans, cfg, ids, match, fs.ReadKnob)
+	bus := units.NewBus(f.root)
+	defer bus.Close()
+	addUnits(ctx, plans, cfg, ids, match, units.New(fs, bus, units.Options{Root: f.root, On: true}))
 	if f.json {
 		if err := writeReport(e.out, fs, caps, plans); err != nil {
 			return err

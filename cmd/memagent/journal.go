@@ -10,20 +10,27 @@ import (
 	"github.com/memagent/memagent/config"
 	"github.com/memagent/memagent/journal"
 	"github.com/memagent/memagent/telemetry"
+	"github.com/memagent/memagent/units"
 )
 
 // journaled is the journal of a run that enforces.
 type journaled struct {
 	store  *journal.Store
 	keeper *journal.Keeper
+	bus    *units.Bus
+}
+
+func (j *journaled) close() {
+	j.store.Close()
+	j.bus.Close()
 }
 
 // openJournal opens the state directory and undoes what an earlier run has left
 // there, before anything else that may block: a workload may hang at a limit left
 // behind. Without a journal the run goes on and changes no limit, which is said
 // once; the result is nil then.
-func openJournal(ctx context.Context, l zerolog.Logger, notices *telemetry.Notices, fs *cgroupfs.FS, cfg *config.Config) *journaled {
-	j, err := newJournal(fs, cfg.StateDir)
+func openJournal(ctx context.Context, l zerolog.Logger, notices *telemetry.Notices, fs *cgroupfs.FS, root string, cfg *config.Config) *journaled {
+	j, err := newJournal(fs, root, cfg)
 	if err != nil {
 		notices.Warn("journal", err, "no memory.high, memory.swap.max or cpuset.mems is changed, since it could not be put back; all else goes on")
 		return nil
@@ -45,12 +52,12 @@ func openJournal(ctx context.Context, l zerolog.Logger, notices *telemetry.Notic
 	return j
 }
 
-func newJournal(fs *cgroupfs.FS, dir string) (*journaled, error) {
+func newJournal(fs *cgroupfs.FS, root string, cfg *config.Config) (*journaled, error) {
 	opts, err := journalOptions()
 	if err != nil {
 		return nil, err
 	}
-	store, err := journal.Open(dir, opts...)
+	store, err := journal.Open(cfg.StateDir, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +66,12 @@ func newJournal(fs *cgroupfs.FS, dir string) (*journaled, error) {
 		store.Close()
 		return nil, err
 	}
-	keeper, err := journal.NewKeeper(store, fs, journal.Options{Boot: boot})
+	bus := units.NewBus(root)
+	knobs := units.New(fs, bus, units.Options{Root: root, On: cfg.Host.Units == config.UnitsByProperty})
+	keeper, err := journal.NewKeeper(store, knobs, journal.Options{Boot: boot})
 	if err != nil {
 		store.Close()
-		return nil, fmt.Errorf("journal in %s: %w", dir, err)
+		return nil, fmt.Errorf("journal in %s: %w", cfg.StateDir, err)
 	}
-	return &journaled{store, keeper}, nil
+	return &journaled{store, keeper, bus}, nil
 }

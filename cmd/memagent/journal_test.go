@@ -29,7 +29,7 @@ func TestWithoutAJournalTheRunGoesOnAndSaysSoOnce(t *testing.T) {
 	logger := zerolog.New(&said)
 	cfg := config.Default()
 	cfg.StateDir = file
-	if j := openJournal(t.Context(), logger, &telemetry.Notices{Logger: logger}, fs, cfg); j != nil {
+	if j := openJournal(t.Context(), logger, &telemetry.Notices{Logger: logger}, fs, "/", cfg); j != nil {
 		j.store.Close()
 		t.Error("there is a journal in a file")
 	}

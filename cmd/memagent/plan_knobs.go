@@ -21,7 +21,7 @@ func addKnobs(plans []plan, cfg *config.Config, ids []memcg.ID, match matcher, r
 	var noJournal error
 	for i := range plans {
 		p := &cfg.Policies[i]
-		if !cfg.Enforces(p) || !p.High.Lend && !p.SwapGuard && p.Numa.Mems == config.NumaMemsKeep {
+		if !setsKnobs(cfg, p) {
 			continue
 		}
 		if noJournal == nil {
@@ -31,12 +31,7 @@ func addKnobs(plans []plan, cfg *config.Config, ids []memcg.ID, match matcher, r
 		if noJournal != nil {
 			one.Cannot = append(one.Cannot, "no limit is changed, since it could not be put back: "+noJournal.Error())
 		}
-		var mine []memcg.ID
-		for _, id := range ids {
-			if match(id) == p {
-				mine = append(mine, id)
-			}
-		}
+		mine := matched(p, ids, match)
 		if p.High.Lend {
 			one.lendsTo(mine, read)
 		}
@@ -45,6 +40,20 @@ func addKnobs(plans []plan, cfg *config.Config, ids []memcg.ID, match matcher, r
 			one.lack(lacks, len(mine), memcg.KnobSwapMax, "are not guarded")
 		}
 	}
+}
+
+// setsKnobs reports whether a policy may set a limit that must be put back.
+func setsKnobs(cfg *config.Config, p *config.Policy) bool {
+	return cfg.Enforces(p) && (p.High.Lend || p.SwapGuard || p.Numa.Mems != config.NumaMemsKeep)
+}
+
+func matched(p *config.Policy, ids []memcg.ID, match matcher) (mine []memcg.ID) {
+	for _, id := range ids {
+		if match(id) == p {
+			mine = append(mine, id)
+		}
+	}
+	return mine
 }
 
 // lendsTo says to how many cgroups nothing can be lent.

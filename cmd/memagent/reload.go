@@ -78,6 +78,7 @@ var (
 	errStateDir  = errors.New("state_dir cannot change while memagent runs: its journal is there")
 	errTelemetry = errors.New("telemetry cannot change while memagent runs: others are connected")
 	errDAMON     = errors.New("host.damon cannot change while memagent runs: it is settled when the host is opened")
+	errUnits     = errors.New("host.units cannot change while memagent runs: limits are set the one way or the other")
 	errObserver  = errors.New("memagent was started to observe and holds no file open for writing")
 )
 
@@ -91,6 +92,9 @@ func (r *reloader) accept(was, next *config.Config) error {
 	}
 	if was.Host.DAMON != next.Host.DAMON {
 		return fmt.Errorf("%w; restart it to go from %s to %s", errDAMON, was.Host.DAMON, next.Host.DAMON)
+	}
+	if was.Host.Units != next.Host.Units {
+		return fmt.Errorf("%w; restart it to go from %v to %v", errUnits, was.Host.Units, next.Host.Units)
 	}
 	if !r.writable && r.mode(next) == telemetry.Enforce {
 		return fmt.Errorf("%w; restart it to enforce", errObserver)

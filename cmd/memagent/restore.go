@@ -12,6 +12,7 @@ import (
 	"github.com/memagent/memagent/cgroupfs"
 	"github.com/memagent/memagent/config"
 	"github.com/memagent/memagent/journal"
+	"github.com/memagent/memagent/units"
 )
 
 // restoreWithin bounds a restore. It is well below the 90 s that a service
@@ -94,7 +95,9 @@ func (f *restoreFlags) restore(ctx context.Context, e env) error {
 		_, err = fmt.Fprintf(e.out, "nothing to undo in %s\n", f.stateDir)
 		return err
 	}
-	keeper, fs, err := f.keeper(store)
+	bus := units.NewBus(f.root)
+	defer bus.Close()
+	keeper, fs, err := f.keeper(store, bus)
 	if err != nil {
 		return fmt.Errorf("%d entries of %s are not undone: %w", n, f.stateDir, err)
 	}
@@ -106,7 +109,7 @@ func (f *restoreFlags) restore(ctx context.Context, e env) error {
 }
 
 // keeper opens the host for undoing what a store holds.
-func (f *restoreFlags) keeper(store *journal.Store) (*journal.Keeper, *cgroupfs.FS, error) {
+func (f *restoreFlags) keeper(store *journal.Store, bus *units.Bus) (*journal.Keeper, *cgroupfs.FS, error) {
 	fs, err := cgroupfs.Open(f.root)
 	if err != nil {
 		return nil, nil, err
@@ -119,7 +122,7 @@ func (f *restoreFlags) keeper(store *journal.Store) (*journal.Keeper, *cgroupfs.
 		if err != nil {
 			return nil, err
 		}
-		return journal.NewKeeper(store, fs, journal.Options{Boot: boot})
+		return journal.NewKeeper(store, units.New(fs, bus, units.Options{Root: f.root}), journal.Options{Boot: boot})
 	}()
 	if err != nil {
 		fs.Close()

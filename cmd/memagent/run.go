@@ -119,8 +119,8 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	defer endRecording()
 	f.announce(logger, fs, cfg, mode, seed)
 	if mode == telemetry.Enforce && !f.once {
-		if j := openJournal(ctx, logger, notices, fs, cfg); j != nil {
-			defer j.store.Close()
+		if j := openJournal(ctx, logger, notices, fs, f.root, cfg); j != nil {
+			defer j.close()
 			loop.Keeper = j.keeper
 		}
 	}
