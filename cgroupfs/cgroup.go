@@ -23,7 +23,7 @@ type fileState uint8
 const (
 	notTried fileState = iota
 	kept               // open, fd is its descriptor
-	perRead            // it exists; opened for each reading, the budget is spent
+	perRead            // it exists; opened for each reading, too many are open already
 	absent             // not in this cgroup, until the next recheck
 	refused            // may not be opened or read, errno says why, until the next recheck
 )
@@ -44,7 +44,7 @@ type cgroup struct {
 	id memcg.ID
 
 	mu       sync.Mutex // held over a whole sample
-	dir      int        // -1 until opened
+	dir      int        // -1 while not open
 	closed   bool
 	readings uint64
 	files    files
@@ -52,7 +52,8 @@ type cgroup struct {
 	linked   bool      // above was looked up
 }
 
-// acquire returns the cgroup of an id, locked and with its directory open.
+// acquire returns the cgroup of an id, locked and with its directory open. The
+// caller hands it back to done.
 func (fs *FS) acquire(id memcg.ID) (*cgroup, error) {
 	fs.mu.Lock()
 	c := fs.cgroups[id]
@@ -77,8 +78,24 @@ func (fs *FS) acquire(id memcg.ID) (*cgroup, error) {
 		return nil, err
 	}
 	c.dir = dir
-	fs.budget.Add(-1)
+	fs.folders.Add(-1)
 	return c, nil
+}
+
+// done unlocks what acquire returned. Beyond the number of directories that may
+// be kept it is closed, and opened and proved anew for the next reading.
+func (fs *FS) done(c *cgroup) {
+	if c.dir >= 0 && fs.folders.Load() < 0 {
+		fs.closeDir(&c.dir)
+	}
+	c.mu.Unlock()
+}
+
+// closeDir closes a directory that was counted.
+func (fs *FS) closeDir(dir *int) {
+	_ = fs.k.close(*dir)
+	fs.folders.Add(1)
+	*dir = -1
 }
 
 // drop closes a cgroup that the caller holds locked and forgets it.
@@ -103,9 +120,7 @@ func (fs *FS) release(c *cgroup) {
 		fs.shut(&c.files[f])
 	}
 	if c.dir >= 0 {
-		_ = fs.k.close(c.dir)
-		fs.budget.Add(1)
-		c.dir = -1
+		fs.closeDir(&c.dir)
 	}
 	fs.unlink(c)
 }

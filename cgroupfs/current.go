@@ -12,7 +12,7 @@ func (fs *FS) Current(id memcg.ID) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer c.mu.Unlock()
+	defer fs.done(c)
 	buf := fs.scratch.get()
 	defer fs.scratch.put(buf)
 	r := reading{fs: fs, c: c, buf: buf}

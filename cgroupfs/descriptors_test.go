@@ -35,7 +35,7 @@ func TestSampleAllocatesNothing(t *testing.T) {
 
 func TestBeyondTheBudgetFilesAreOpenedForEachReading(t *testing.T) {
 	root := fixtureCopy(t, "", append(fullCgroup(t, "sys/fs/cgroup/a"), fullCgroup(t, "sys/fs/cgroup/b")...)...)
-	fs := mustOpen(t, root, withBudget(5))
+	fs := mustOpen(t, root, withBudget(5, 100))
 	ids := []memcg.ID{idOf(t, fs, "/a"), idOf(t, fs, "/b")}
 	before := openDescriptors(t)
 	for range 3 {
@@ -56,8 +56,61 @@ func TestBeyondTheBudgetFilesAreOpenedForEachReading(t *testing.T) {
 	if got := openDescriptors(t) - before; got != 0 {
 		t.Errorf("%d descriptors left", got)
 	}
-	if got := fs.budget.Load(); got != 5 {
-		t.Errorf("budget is %d", got)
+	if files, folders := fs.budget.Load(), fs.folders.Load(); files != 5 || folders != 100 {
+		t.Errorf("%d files and %d directories may be kept", files, folders)
+	}
+}
+
+func TestWithMoreCgroupsThanDescriptorsEachIsReadAllTheSame(t *testing.T) {
+	const cgroups = 40
+	var files []string
+	for i := range cgroups {
+		files = append(files, fullCgroup(t, fmt.Sprintf("sys/fs/cgroup/c%d", i))...)
+	}
+	root := fixtureCopy(t, "", files...)
+	fs := mustOpen(t, root, withBudget(5, 10))
+	before := openDescriptors(t)
+	var ids []memcg.ID
+	for i := range cgroups {
+		ids = append(ids, idOf(t, fs, fmt.Sprintf("/c%d", i)))
+	}
+	for range 3 {
+		for _, id := range ids {
+			var s memcg.Sample
+			if err := fs.Sample(id, &s); err != nil || !s.Current.Known() || s.MemsState != memcg.Present {
+				t.Fatalf("%v: %v, %v", id, s.Current, err)
+			}
+			if _, err := fs.Current(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := openDescriptors(t) - before; got > 5+10 {
+		t.Errorf("%d descriptors kept", got)
+	}
+	// What is not kept open is proved anew: another cgroup at the path is no
+	// longer the one that was asked for.
+	last := ids[cgroups-1]
+	dir := root + "/sys/fs/cgroup" + last.Path
+	if err := errors.Join(os.Rename(dir, dir+".old"), os.Mkdir(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	var s memcg.Sample
+	if err := fs.Sample(last, &s); !errors.Is(err, memcg.ErrGone) {
+		t.Errorf("a cgroup with another inode: %v", err)
+	}
+	for _, id := range ids {
+		fs.Forget(id)
+	}
+	if files, folders := fs.budget.Load(), fs.folders.Load(); files != 5 || folders != 10 {
+		t.Errorf("%d files and %d directories may be kept", files, folders)
+	}
+}
+
+func TestFilesAreKeptWithinABoundWhateverTheLimitOfDescriptorsIs(t *testing.T) {
+	fs := mustOpen(t, fixtureCopy(t, "", fullCgroup(t, "sys/fs/cgroup/a")...))
+	if got := fs.budget.Load(); got < 1 || got > mostFiles {
+		t.Errorf("%d files may be kept", got)
 	}
 }
 

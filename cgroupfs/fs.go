@@ -27,7 +27,8 @@ type FS struct {
 	layout   Layout
 	self     selfPath
 
-	budget  atomic.Int64  // descriptors that may still be kept open
+	budget  atomic.Int64  // files that may still be kept open
+	folders atomic.Int64  // directories that may still be kept open
 	tick    atomic.Uint64 // 0 until BeginTick is called first
 	writes  atomic.Uint64
 	notes   notes
@@ -63,8 +64,13 @@ func withKernel(k kernel) Option { return func(fs *FS) { fs.k = k } }
 // withClock replaces the clock that bounds requests.
 func withClock(now func() time.Time) Option { return func(fs *FS) { fs.now = now } }
 
-// withBudget replaces the number of descriptors that may be kept.
-func withBudget(n int) Option { return func(fs *FS) { fs.budget.Store(int64(n)) } }
+// withBudget replaces the numbers of files and directories that may be kept.
+func withBudget(files, folders int) Option {
+	return func(fs *FS) {
+		fs.budget.Store(int64(files))
+		fs.folders.Store(int64(folders))
+	}
+}
 
 // Open finds the cgroup v2 mount that holds the memory controller below root,
 // which is where the host's "/" is seen: "/" itself, "/host" in a sidecar with
@@ -85,7 +91,9 @@ func Open(root string, opts ...Option) (*FS, error) {
 		ancestors: map[string]*ancestor{},
 	}
 	fs.damon.wait = waitFor
-	fs.budget.Store(raiseFileLimit())
+	limit := raiseFileLimit()
+	fs.budget.Store(min(limit/4, mostFiles))
+	fs.folders.Store(limit / 2)
 	for _, o := range opts {
 		o(fs)
 	}
@@ -231,13 +239,21 @@ func (fs *FS) Lookup(cgroup string) (memcg.ID, error) {
 	return memcg.ID{Path: cgroup, Inode: inode}, nil
 }
 
+// mostFiles bounds how many files are kept open over all cgroups, whatever the
+// limit of open files is. Each holds 4.8 KiB of kernel memory once it was read,
+// most of it the buffer of seq_file (seq_read_iter in fs/seq_file.c, measured on
+// 6.18), which is charged to this process: 19 MiB, for the files of 256 cgroups.
+// Of ten thousand it would be 800 MiB. The files of more cgroups are opened for
+// each reading, which costs a few microseconds a file.
+const mostFiles = 4096
+
 // raiseFileLimit raises the soft limit of open files to the hard one and
-// returns how many descriptors may be kept for cgroups: three quarters, the
-// rest is for requests, watches and the sockets of the daemon.
+// returns it. Three quarters are for what is kept of cgroups, a third of that for
+// files; the rest is for requests, watches and the sockets of the daemon.
 func raiseFileLimit() int64 {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
-		return 768 // three quarters of the kernel's default of 1,024
+		return 1024 // the kernel's default
 	}
 	if lim.Cur < lim.Max {
 		raised := lim
@@ -247,5 +263,5 @@ func raiseFileLimit() int64 {
 		}
 	}
 	const most = 1 << 30 // "infinity" must not overflow the sum
-	return int64(min(lim.Cur, most) / 4 * 3)
+	return int64(min(lim.Cur, most))
 }

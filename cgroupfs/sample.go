@@ -34,7 +34,7 @@ func (fs *FS) Sample(id memcg.ID, s *memcg.Sample) error {
 	if err != nil {
 		return err
 	}
-	defer c.mu.Unlock()
+	defer fs.done(c)
 	buf := fs.scratch.get()
 	defer fs.scratch.put(buf)
 

@@ -65,7 +65,7 @@ func (fs *FS) ownRoom(a *ancestor, buf *scratch) memcg.Limit {
 			return memcg.NoLimitFile(memcg.Missing)
 		}
 		a.dir = dir
-		fs.budget.Add(-1)
+		fs.folders.Add(-1)
 	}
 	if fs.tick.Load()%recheck == 0 {
 		a.max.tryAgain()
@@ -138,8 +138,7 @@ func (fs *FS) unlink(c *cgroup) {
 		fs.shut(&a.max)
 		fs.shut(&a.now)
 		if a.dir >= 0 {
-			_ = fs.k.close(a.dir)
-			fs.budget.Add(1)
+			fs.closeDir(&a.dir)
 		}
 	}
 	c.above, c.linked = nil, false
