@@ -41,6 +41,10 @@ type Guest struct {
 	// Files are on its data disk, which is limited to BytesPerSecond and IOPS unless they are 0.
 	Files                []disk.File
 	BytesPerSecond, IOPS int64
+	// System is the image of a whole system, which the guest becomes; empty for none. Such a guest gets
+	// no memagent and no data disk. Carried are files of this machine that it finds in guest.LabDir.
+	System  string
+	Carried []string
 	// Agent is the memagent it gets; empty is the lab's.
 	Agent string
 	// Programs are added to its /bin.
@@ -109,14 +113,17 @@ func (l *Lab) devices(ctx context.Context, g *Guest, tmp string) ([]machine.Devi
 		console,
 		machine.Results{Path: "/dev/fd/3"},
 	}
-	if len(g.Files) > 0 {
+	if g.System != "" {
+		devices = append(devices, machine.Disk{Image: g.System}, machine.System{})
+	} else if len(g.Files) > 0 {
 		img, err := disk.Image(ctx, l.Cache, g.Files)
 		if err != nil {
 			return nil, err
 		}
 		devices = append(devices, machine.Disk{Image: img, BytesPerSecond: g.BytesPerSecond, IOPS: g.IOPS})
 	}
-	g.Spec.Disk = len(g.Files) > 0
+	g.Spec.System = g.System != ""
+	g.Spec.Disk = len(g.Files) > 0 && !g.Spec.System
 	g.Spec.Modules = g.Kernel.Present
 	g.Spec.Swap = swapSize
 	return devices, l.writeInitramfs(ird, *g)
@@ -138,7 +145,7 @@ func (l *Lab) writeInitramfs(path string, g Guest) error {
 	if agent == "" {
 		agent = l.Agent
 	}
-	if agent != "" {
+	if agent != "" && !g.Spec.System {
 		if err := checkStatic(agent); err != nil {
 			return err
 		}
@@ -146,6 +153,9 @@ func (l *Lab) writeInitramfs(path string, g Guest) error {
 	}
 	for _, m := range g.Kernel.Present {
 		files = append(files, initramfs.File{Path: guest.ModulePath(m), Source: g.Kernel.ModulePath(m), Mode: 0o644})
+	}
+	for _, path := range g.Carried {
+		files = append(files, initramfs.File{Path: filepath.Join(guest.CarryDir, filepath.Base(path)), Source: path, Mode: 0o644})
 	}
 	files = append(files, g.Programs...)
 	f, err := os.Create(path)

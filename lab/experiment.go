@@ -69,7 +69,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 			}
 			l.Say("%s on %s, agent %s, run %d of %d", e.Scenario.Name, k.Release, agent, i+1, e.Runs)
 			var run *result.Run
-			out, err := l.Boot(ctx, Guest{
+			g := Guest{
 				Kernel: k, Topology: t, Agent: program, Counted: counted,
 				Files: e.Scenario.Files, BytesPerSecond: e.Scenario.BytesPerSecond, IOPS: e.Scenario.IOPS,
 				Within: within,
@@ -87,7 +87,15 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 						run = m.Run
 					}
 				},
-			})
+			}
+			if e.Scenario.Host {
+				done, err := l.ContainerHost(ctx, &g)
+				if err != nil {
+					return res, err
+				}
+				defer done()
+			}
+			out, err := l.Boot(ctx, g)
 			if err != nil {
 				return res, fmt.Errorf("%s on %s with the agent %s: %w", e.Scenario.Name, k.Release, agent, err)
 			}

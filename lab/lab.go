@@ -24,6 +24,9 @@ type Lab struct {
 	// Self is this program, which becomes the guest's init; Agent is the memagent the guest
 	// gets, empty for none.
 	Self, Agent string
+	// Package is memagent's .deb for container hosts; empty is the newest in dist, the folder beside
+	// that of this program.
+	Package string
 	// Say is told what is going on.
 	Say func(format string, args ...any)
 	// Patience is how long the lab waits for its turn before it says for whom; 0 is 5 s.

@@ -49,6 +49,13 @@ func main() {
 	if guest.IsInit() {
 		guest.Init(jobs)
 	}
+	if guest.IsService() {
+		if err := guest.Serve(jobs); err != nil {
+			fmt.Fprintf(os.Stderr, "memlab: %v\n", err)
+			os.Exit(exitBroken)
+		}
+		return
+	}
 	os.Exit(run(os.Args[1:]))
 }
 

@@ -17,6 +17,7 @@ type app struct {
 	out, err io.Writer
 	cache    string // --cache
 	agent    string // --memagent
+	deb      string // --package
 }
 
 func newRoot(out, err io.Writer) *cobra.Command {
@@ -40,13 +41,14 @@ Environment:
 	root.SetErr(err)
 	root.PersistentFlags().StringVar(&a.cache, "cache", "", "folder for kernels and disk images (default $MEMLAB_CACHE)")
 	root.PersistentFlags().StringVar(&a.agent, "memagent", "", "memagent to put into guests (default: the one beside memlab)")
+	root.PersistentFlags().StringVar(&a.deb, "package", "", "memagent's .deb for container hosts (default: the newest in dist, beside the folder of memlab)")
 	root.AddCommand(a.runCommand(), a.suiteCommand(), a.matrixCommand(), a.demoCommand(), a.listCommand(), a.setupCommand(), a.execCommand(), a.shellCommand(), workloadCommand(out))
 	return root
 }
 
 // lab makes the lab the flags describe.
 func (a *app) lab() (*lab.Lab, error) {
-	l := &lab.Lab{Cache: a.cache, Agent: a.agent, Say: a.say}
+	l := &lab.Lab{Cache: a.cache, Agent: a.agent, Package: a.deb, Say: a.say}
 	var err error
 	if l.Cache == "" {
 		if l.Cache, err = lab.DefaultCache(); err != nil {

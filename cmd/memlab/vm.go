@@ -44,13 +44,17 @@ func (p *place) guest(c *cobra.Command, l *lab.Lab) (lab.Guest, error) {
 func (a *app) execCommand() *cobra.Command {
 	var p place
 	var within time.Duration
+	var host bool
 	c := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARG...]",
 		Short: "Run one command in a guest and show its output",
 		Long: `exec boots a guest and runs one command there: "memagent" with any arguments, or a program
 of this machine, which is taken along with its libraries. Beside it there is a cgroup /app that
-holds 16 MiB. memlab ends with the command's exit code.`,
-		Example: "  memlab exec --kernel latest -- memagent check\n  memlab exec -- cat /proc/version",
+holds 16 MiB. memlab ends with the command's exit code.
+
+With --host the guest is a container host: Debian with systemd, podman and containerd, and the command
+is one of its own. memagent's packages are in ` + "/run/memlab" + ` there, if they were built; it is not installed.`,
+		Example: "  memlab exec --kernel latest -- memagent check\n  memlab exec -- cat /proc/version\n  memlab exec --host -- systemd-cgls",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := a.lab()
@@ -61,7 +65,13 @@ holds 16 MiB. memlab ends with the command's exit code.`,
 			if err != nil {
 				return err
 			}
-			if args[0] != "memagent" || l.Agent == "" {
+			if host {
+				done, err := l.ContainerHost(c.Context(), &g)
+				if err != nil {
+					return err
+				}
+				defer done()
+			} else if args[0] != "memagent" || l.Agent == "" {
 				if g.Programs, err = initramfs.Programs(args[:1], nil); err != nil {
 					return err
 				}
@@ -92,6 +102,7 @@ holds 16 MiB. memlab ends with the command's exit code.`,
 		},
 	}
 	p.flags(c, topology.Default)
+	c.Flags().BoolVar(&host, "host", false, "boot a container host instead of a bare kernel")
 	c.Flags().DurationVar(&within, "within", 10*time.Minute, "time the command may take")
 	return c
 }

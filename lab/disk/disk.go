@@ -34,8 +34,7 @@ func Image(ctx context.Context, dir string, files []File) (string, error) {
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
-	mke2fs, err := findMke2fs()
-	if err != nil {
+	if _, err := findMke2fs(); err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
@@ -58,18 +57,30 @@ func Image(ctx context.Context, dir string, files []File) (string, error) {
 		size += f.Size + f.Size/50
 	}
 	img := filepath.Join(tmp, "img")
-	// No journal: its threads and writes would only add noise.
-	cmd := exec.CommandContext(ctx, mke2fs, "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0",
-		"-E", "lazy_itable_init=0", "-d", tree, img, fmt.Sprintf("%dk", size>>10))
-	var msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &msg, &msg
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("making a data disk of %d MiB with %s: %w: %s", size>>20, mke2fs, err, strings.TrimSpace(msg.String()))
+	if err := MakeExt4(ctx, img, tree, size); err != nil {
+		return "", fmt.Errorf("making a data disk: %w", err)
 	}
 	if err := os.Rename(img, final); err != nil {
 		return "", fmt.Errorf("keeping a data disk: %w", err)
 	}
 	return final, nil
+}
+
+// MakeExt4 makes a file of size bytes that is an ext4 file system holding a tree. It has no journal,
+// whose threads and writes would only add noise.
+func MakeExt4(ctx context.Context, img, tree string, size int64) error {
+	mke2fs, err := findMke2fs()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, mke2fs, "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0",
+		"-E", "lazy_itable_init=0", "-d", tree, img, fmt.Sprintf("%dk", size>>10))
+	var msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &msg, &msg
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("making a file system of %d MiB with %s: %w: %s", size>>20, mke2fs, err, strings.TrimSpace(msg.String()))
+	}
+	return nil
 }
 
 // name tells images with different files apart.

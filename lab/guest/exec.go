@@ -33,12 +33,14 @@ func Exec(ctx context.Context, g *Guest) (int, error) {
 	if len(g.Spec.Argv) == 0 {
 		return 0, errors.New("no command to run")
 	}
-	c, err := NewCgroup(neighbour)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := c.Settle(neighbourWithin, "anon", "--size", neighbourSize); err != nil {
-		return 0, err
+	if !g.Spec.System { // which has cgroups enough
+		c, err := NewCgroup(neighbour)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := c.Settle(neighbourWithin, "anon", "--size", neighbourSize); err != nil {
+			return 0, err
+		}
 	}
 	cmd := exec.CommandContext(ctx, g.Spec.Argv[0], g.Spec.Argv[1:]...)
 	cmd.Dir = "/"

@@ -48,12 +48,23 @@ func Init(jobs map[string]Job) {
 		}
 		return
 	}
+	if g.Spec.System {
+		err := g.startSystem()
+		g.Send(protocol.Message{Done: &protocol.Done{Error: "starting the system: " + err.Error()}})
+		return
+	}
+	g.work(context.Background(), jobs)
+}
+
+// work does the job that the Spec names, and says how it went.
+func (g *Guest) work(ctx context.Context, jobs map[string]Job) {
+	var err error
 	done := protocol.Done{}
 	job, ok := jobs[g.Spec.Job]
 	if !ok {
 		err = fmt.Errorf("this guest knows no job %q", g.Spec.Job)
 	} else {
-		done.Code, err = job(context.Background(), g)
+		done.Code, err = job(ctx, g)
 	}
 	if err != nil {
 		done.Error = err.Error()
@@ -64,7 +75,7 @@ func Init(jobs map[string]Job) {
 // setUp brings the system to where jobs can run. The guest is returned with an error when it can
 // already speak to the host.
 func setUp() (*Guest, error) {
-	if err := mountAll(mounts); err != nil {
+	if err := mountAll(systemMounts); err != nil {
 		return nil, err
 	}
 	if err := os.Setenv("PATH", "/bin"); err != nil {
@@ -94,16 +105,22 @@ func setUp() (*Guest, error) {
 	if err := loadModules(g.Spec.Modules); err != nil {
 		return g, err
 	}
+	if g.Spec.Swap > 0 {
+		if err := swapOnZram(g.Spec.Swap); err != nil {
+			return g, err
+		}
+	}
+	if g.Spec.System {
+		return g, nil
+	}
+	if err := mountAll(ownMounts); err != nil {
+		return g, err
+	}
 	if err := Write("/sys/fs/cgroup/cgroup.subtree_control", "+memory +cpuset +io"); err != nil {
 		return g, err
 	}
 	if err := Write("/proc/sys/vm/page-cluster", "0"); err != nil { // exact swap-in counts
 		return g, err
-	}
-	if g.Spec.Swap > 0 {
-		if err := swapOnZram(g.Spec.Swap); err != nil {
-			return g, err
-		}
 	}
 	if g.Spec.Disk {
 		if err := mountDisk(); err != nil {

@@ -15,15 +15,20 @@ type mount struct {
 	required bool
 }
 
-var mounts = []mount{
+// systemMounts are there in every guest. A system that takes over keeps them.
+var systemMounts = []mount{
 	{source: "proc", target: "/proc", fstype: "proc", required: true},
 	{source: "sysfs", target: "/sys", fstype: "sysfs", required: true},
 	{source: "devtmpfs", target: "/dev", fstype: "devtmpfs", required: true},
+	{source: "tmpfs", target: "/run", fstype: "tmpfs", data: "mode=755", required: true},
+}
+
+// ownMounts are those that such a system would make itself.
+var ownMounts = []mount{
 	{source: "devpts", target: "/dev/pts", fstype: "devpts"},
 	{source: "debugfs", target: "/sys/kernel/debug", fstype: "debugfs"},
 	{source: "cgroup2", target: "/sys/fs/cgroup", fstype: "cgroup2", required: true},
 	{source: "tmpfs", target: "/tmp", fstype: "tmpfs", data: "mode=1777", required: true},
-	{source: "tmpfs", target: "/run", fstype: "tmpfs", data: "mode=755", required: true},
 	{source: "tmpfs", target: "/var", fstype: "tmpfs", data: "mode=755", required: true},
 }
 

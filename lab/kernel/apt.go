@@ -16,6 +16,29 @@ var keyrings = []string{
 	"/usr/share/keyrings/debian-archive-keyring.gpg",
 }
 
+// findKeyring returns the file with the keys of Debian's archive.
+func findKeyring() (string, error) {
+	for _, k := range keyrings {
+		if _, err := os.Stat(k); err == nil {
+			return k, nil
+		}
+	}
+	return "", fmt.Errorf("no Debian archive keyring (looked for %s): install debian-archive-keyring", strings.Join(keyrings, ", "))
+}
+
+// SourcesList is the text of a sources.list with suites of the archive this machine gets Debian from.
+func (s Store) SourcesList(suites []string) (string, error) {
+	m, err := s.mirror()
+	if err != nil {
+		return "", err
+	}
+	keyring, err := findKeyring()
+	if err != nil {
+		return "", err
+	}
+	return sourcesList(m, suites, keyring), nil
+}
+
 // aptState is one view of the package archive: the machine's own (no options), or a private one
 // with its own sources and lists. Signatures are always verified, by apt.
 type aptState struct {
@@ -30,15 +53,9 @@ func machineState() aptState { return aptState{name: "this machine's apt sources
 // privateState writes a sources.list for suites below dir and returns the view of it. Nothing
 // outside dir is written by apt when it is used.
 func privateState(dir string, m Mirror, suites []string) (aptState, error) {
-	keyring := ""
-	for _, k := range keyrings {
-		if _, err := os.Stat(k); err == nil {
-			keyring = k
-			break
-		}
-	}
-	if keyring == "" {
-		return aptState{}, fmt.Errorf("no Debian archive keyring (looked for %s): install debian-archive-keyring", strings.Join(keyrings, ", "))
+	keyring, err := findKeyring()
+	if err != nil {
+		return aptState{}, err
 	}
 	for _, d := range []string{"lists/partial", "cache/archives/partial", "preferences"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {

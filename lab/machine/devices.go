@@ -185,5 +185,29 @@ func (d Disk) QEMU() []string {
 // Kernel implements Device.
 func (Disk) Kernel() []string { return nil }
 
+// System tells the init of a guest that is a whole system what it need not do.
+type System struct{}
+
+// idle are units that only take time in a guest without a network or people, which lives for minutes:
+// logins, timers, and the wait for devices to settle.
+var idle = []string{
+	"getty.target", "serial-getty@ttyS0.service", "timers.target", "systemd-udev-settle.service", "systemd-udev-trigger.service",
+	"systemd-logind.service", "systemd-random-seed.service", "systemd-update-utmp.service", "systemd-remount-fs.service",
+	"systemd-timesyncd.service", "systemd-networkd.service", "systemd-resolved.service", "systemd-pstore.service", "e2scrub_reap.service",
+	"podman.service", "podman.socket", "podman-restart.service", "podman-auto-update.service",
+}
+
+// QEMU implements Device.
+func (System) QEMU() []string { return nil }
+
+// Kernel implements Device.
+func (System) Kernel() []string {
+	args := []string{"systemd.unit=multi-user.target", "systemd.show_status=no"}
+	for _, u := range idle {
+		args = append(args, "systemd.mask="+u)
+	}
+	return args
+}
+
 // escape doubles commas, which separate options in QEMU's arguments.
 func escape(s string) string { return strings.ReplaceAll(s, ",", ",,") }

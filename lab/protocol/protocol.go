@@ -48,6 +48,9 @@ type Spec struct {
 	Modules []string `json:"modules,omitempty"`
 	// Disk says whether there is a data disk to mount on /data.
 	Disk bool `json:"disk,omitempty"`
+	// System says that the disk holds a whole system, which the guest's init becomes. The job is
+	// done by a service of it.
+	System bool `json:"system,omitempty"`
 	// Swap is the size of the zram swap device in bytes, 0 for none.
 	Swap int64 `json:"swap,omitempty"`
 }

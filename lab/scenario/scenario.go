@@ -30,6 +30,9 @@ type Scenario struct {
 	// Build names the build of memagent that the scenario needs, by its build tag; empty is the
 	// ordinary one.
 	Build string
+	// Host says that it needs a container host, with memagent's packages: no bare kernel with memagent
+	// beside it. There is no data disk then.
+	Host bool
 	// Suite says that the scenario holds with the agent as it is, and belongs to what must stay
 	// so. The others are experiments whose checks do not all hold yet.
 	Suite bool
