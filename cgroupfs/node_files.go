@@ -67,30 +67,3 @@ func parseDistance(b []byte, columns int, dst []int) (row []int, ok bool) {
 	}
 	return row, true
 }
-
-// NearestWithMemory returns the node with memory that is nearest to id by the
-// kernel's distance table, id itself when it has memory. The lower id wins a
-// tie. ok is false when id is not among the nodes, when no node has memory and
-// when the distances from id are not known: a guess would put memory on an
-// arbitrary node (case c12).
-func NearestWithMemory(nodes []memcg.Node, id memcg.NodeID) (near memcg.NodeID, ok bool) {
-	for i := range nodes {
-		if nodes[i].ID != id {
-			continue
-		}
-		if nodes[i].HasMemory {
-			return id, true
-		}
-		if len(nodes[i].Distance) != len(nodes) {
-			return 0, false
-		}
-		best := math.MaxInt
-		for j, d := range nodes[i].Distance {
-			if nodes[j].HasMemory && d < best {
-				near, best, ok = nodes[j].ID, d, true
-			}
-		}
-		return near, ok
-	}
-	return 0, false
-}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
-	"pgregory.net/rapid"
 
 	"github.com/memagent/memagent/memcg"
 )
@@ -190,74 +189,6 @@ func FuzzDistance(f *testing.F) {
 		row, ok := parseDistance([]byte(s), columns, []int{7})
 		if len(row) == 0 || row[0] != 7 || ok && len(row) != columns+1 || !ok && len(row) != 1 {
 			t.Errorf("parseDistance(%q, %d) = %v, %v", s, columns, row, ok)
-		}
-	})
-}
-
-func TestNearestWithMemory(t *testing.T) {
-	node := func(id memcg.NodeID, memory bool, distance ...int) memcg.Node {
-		return memcg.Node{ID: id, HasMemory: memory, Distance: distance}
-	}
-	four := []memcg.Node{
-		node(0, false, 10, 32, 21, 21), node(8, true, 32, 10, 32, 32), node(252, true, 21, 32, 10, 12), node(255, true, 21, 32, 12, 10),
-	}
-	for _, tt := range []struct {
-		name  string
-		nodes []memcg.Node
-		id    memcg.NodeID
-		want  memcg.NodeID
-		ok    bool
-	}{
-		{"a node with memory is its own nearest", four, 8, 8, true},
-		{"columns follow the online list, not the ids; the lower id wins a tie", four, 0, 252, true},
-		{"an unknown node has none", four, 1, 0, false},
-		{"without distances nothing is guessed", []memcg.Node{node(0, true), node(1, false)}, 1, 0, false},
-		{"without distances a node with memory is still its own", []memcg.Node{node(0, true), node(1, false)}, 0, 0, true},
-		{"no node has memory", []memcg.Node{node(0, false, 10)}, 0, 0, false},
-		{"no nodes", nil, 0, 0, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, ok := NearestWithMemory(tt.nodes, tt.id)
-			if got != tt.want || ok != tt.ok {
-				t.Errorf("NearestWithMemory = %d, %v, want %d, %v", got, ok, tt.want, tt.ok)
-			}
-		})
-	}
-}
-
-func TestC12TheLocalNodeOfCPUsWithoutMemoryIsNotGuessed(t *testing.T) {
-	nodes, err := hostOf(t, "c12/lpar").Nodes(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if near, ok := NearestWithMemory(nodes, 2); ok {
-		t.Errorf("took node %d without knowing a distance", near)
-	}
-}
-
-func TestNearestIsAlwaysANodeWithMemory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 6).Draw(t, "nodes")
-		nodes := make([]memcg.Node, n)
-		for i := range nodes {
-			nodes[i] = memcg.Node{ID: memcg.NodeID(i * 7), HasMemory: rapid.Bool().Draw(t, "memory"),
-				Distance: rapid.SliceOfN(rapid.IntRange(10, 255), n, n).Draw(t, "distance")}
-		}
-		from := rapid.IntRange(0, n-1).Draw(t, "from")
-		near, ok := NearestWithMemory(nodes, nodes[from].ID)
-		for i := range nodes {
-			if !nodes[i].HasMemory {
-				continue
-			}
-			if !ok {
-				t.Fatalf("node %d has memory and none was found", nodes[i].ID)
-			}
-			if nodes[i].ID == near {
-				return
-			}
-		}
-		if ok {
-			t.Fatalf("node %d has no memory", near)
 		}
 	})
 }

@@ -28,6 +28,8 @@ type Setting struct {
 	Knob   memcg.Knob
 	Value  string
 	Why    string // in a few words, for the journal
+	// By is a value to be written right before Value, "" for none.
+	By string
 }
 
 const (

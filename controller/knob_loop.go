@@ -35,10 +35,22 @@ func (l *Loop) setKnob(ctx context.Context, r Request) Result {
 		d.Undone = l.Keeper.Restore(ctx, s.Cgroup, s.Knob)
 		d.Err = d.Undone.Err
 	} else {
-		d.Set, d.Err = l.Keeper.Set(ctx, s.Cgroup, s.Knob, s.Value, s.Why)
+		d.Set, d.Err = l.setBy(ctx, &d.Setting)
 	}
 	d.Took = time.Since(started)
 	return d
+}
+
+// setBy has a knob hold a value, by way of another one if there is one to write
+// first. Where that could not be written By is emptied, and nothing was.
+func (l *Loop) setBy(ctx context.Context, s *Setting) (journal.Result, error) {
+	if s.By != "" {
+		if set, err := l.Keeper.Set(ctx, s.Cgroup, s.Knob, s.By, s.Why); err != nil {
+			s.By = ""
+			return set, err
+		}
+	}
+	return l.Keeper.Set(ctx, s.Cgroup, s.Knob, s.Value, s.Why)
 }
 
 // wayDown reclaims what is above a limit that is about to be put back, in requests

@@ -51,7 +51,7 @@ func TestACgroupHasOneWriteToItsKnobsAtATime(t *testing.T) {
 		t.Errorf("another cgroup has to wait: %s", held)
 	}
 	requests := b.handed()
-	if len(requests) != 2 || requests[0].Setting != (Setting{id("/a"), memcg.KnobHigh, "4096", "test"}) {
+	if len(requests) != 2 || requests[0].Setting != (Setting{Cgroup: id("/a"), Knob: memcg.KnobHigh, Value: "4096", Why: "test"}) {
 		t.Fatalf("handed out %v", requests)
 	}
 	if again := b.handed(); len(again) != 0 {

@@ -19,6 +19,7 @@ type steering struct {
 	wrote   memcg.NodeMask // the last set of ours
 	changed bool           // it was ever written, or tried in vain
 	at      time.Time      // when last
+	moving  moving
 }
 
 // memsModes are the node law's names for what a policy says of cpuset.mems.
@@ -52,6 +53,9 @@ func (c *Core) steer(now time.Time, host *memcg.HostSample, cg *cgroup, ob Obser
 		return
 	}
 	st := &cg.steering
+	if c.moveAgain(now, cg, ob.Sample, r) {
+		return
+	}
 	in := numapolicy.MemsInput{
 		Mode: mode, Sample: ob.Sample, Host: host, Nodes: &c.nodes.levels, Parent: ob.ParentMems,
 		Original: ob.Sample.Mems, Wrote: st.wrote, Written: st.changed, SinceChange: now.Sub(st.at),
@@ -73,7 +77,9 @@ func (c *Core) steer(now time.Time, host *memcg.HostSample, cg *cgroup, ob Obser
 	if st.holds && st.found.Empty() && plan.Mems == in.Parent {
 		value = "" // all that the parent grants is what inheriting was
 	}
-	r.Mems.Held = c.set(now, cg, memcg.KnobMems, value, "numa.mems "+plan.Rule)
+	if r.Mems.Held = c.set(now, cg, memcg.KnobMems, value, "numa.mems "+plan.Rule); r.Mems.Held == "" {
+		st.moving = movingTo(plan.Mems, ob.Sample)
+	}
 }
 
 // needs is how much memory a cgroup needs: what it has, and what is out and
@@ -97,7 +103,12 @@ func (cg *cgroup) steered(now time.Time, d Result) {
 	}
 	wrote, err := memcg.ParseNodeMask(d.Setting.Value)
 	switch {
-	case err != nil || d.Err != nil && !errors.Is(d.Err, journal.ErrNotGranted):
+	case err != nil:
+		return
+	case d.Err != nil && d.Setting.By != "":
+		st.wrote, _ = memcg.ParseNodeMask(d.Setting.By) // it got that far
+		return
+	case d.Err != nil && !errors.Is(d.Err, journal.ErrNotGranted):
 		return
 	case d.Err != nil:
 		st.changed, st.wrote, st.at = true, wrote, now
@@ -112,5 +123,6 @@ func (cg *cgroup) steered(now time.Time, d Result) {
 			}
 		}
 		st.holds, st.changed, st.wrote, st.at = true, true, wrote, now
+		st.moving.due = !d.Set.InFlight
 	}
 }

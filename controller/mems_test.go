@@ -96,7 +96,7 @@ func TestAStateIsPutBackWhenItsNodeHasHadRoomForAWhile(t *testing.T) {
 				t.Fatalf("asked %+v", s)
 			}
 			b.host.Nodes[0].MemFree = memcg.Value(500 * mib)
-			if s, m := b.steer(asks("1", "1"), written(s, c.before)); s != (Setting{}) {
+			if s, m := b.steer(left(0), written(s, c.before)); s != (Setting{}) {
 				t.Fatalf("at once: %+v, %+v", s, m)
 			}
 			if s, m := b.after(13*time.Minute, asks("1", "1")); s != (Setting{}) || m.Rule != "changed-lately" {
@@ -119,7 +119,7 @@ func TestSomebodyElsesSetIsLeftAlone(t *testing.T) {
 	b := steerBench(t, telemetry.Enforce, 4)
 	b.steer(asks("", "0-1"))
 	s, _ := b.steer(asks("", "0-1"))
-	b.steer(asks("1", "1"), written(s, ""))
+	b.steer(left(0), written(s, ""))
 	if s, m := b.after(time.Hour, asks("0", "0")); s != (Setting{}) || m.Rule != "foreign-value" {
 		t.Errorf("asked %+v, %+v", s, m)
 	}

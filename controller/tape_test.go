@@ -61,7 +61,7 @@ func TestAResultComesBackFromTheTapeAsItWas(t *testing.T) {
 	for _, d := range []Result{
 		{Request: Request{Reclaim: memcg.Reclaim{Cgroup: id("/a"), Bytes: 4096}}, Outcome: memcg.Outcome{Reclaimed: memcg.Value(1), Err: fmt.Errorf("x: %w", memcg.ErrPartial)}},
 		{Request: Request{Age: true}, Took: time.Second, Err: memcg.ErrDenied},
-		{Request: Request{Setting: Setting{id("/a"), memcg.KnobHigh, "4096", "why"}}, Set: journal.Result{
+		{Request: Request{Setting: Setting{Cgroup: id("/a"), Knob: memcg.KnobHigh, Value: "4096", Why: "why"}}, Set: journal.Result{
 			Outcome: journal.Waiting, Owner: journal.Foreign, Found: "1", Now: "2", Until: started.Add(7 * time.Second), InFlight: true,
 		}},
 		{Err: fmt.Errorf("set: %w", journal.ErrNotGranted)},

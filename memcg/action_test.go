@@ -6,6 +6,7 @@ func TestWhatOnlyMovedToASlowerNodeWasNotFreed(t *testing.T) {
 	for name, c := range map[string]struct{ taken, moved, want Field }{
 		"some of it moved":               {Value(100), Value(40), Value(60)},
 		"all of it moved":                {Value(100), Value(100), Value(0)},
+		"c32: 1 GiB, and memory.current": {Value(1 << 30), Value(262144 * 4096), Value(0)},
 		"counters that were not in step": {Value(100), Value(101), Value(0)},
 		"a kernel without demotion":      {Value(100), Absent(Unsupported), Value(100)},
 		"what moved was not read":        {Value(100), Field{}, Field{}},

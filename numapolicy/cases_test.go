@@ -242,54 +242,15 @@ func TestC12NodesWithoutMemoryAreNoTargetAndDivideNothing(t *testing.T) {
 	}
 }
 
-func TestC32DemotedBytesAreNotFreedAndNotAskedForAgain(t *testing.T) {
-	// 1 GiB was asked for; 262,144 pages were demoted, memory.current stood still.
-	o := memcg.Outcome{Request: memcg.Reclaim{Bytes: 1 << 30}, Shrunk: memcg.Value(0), Demoted: memcg.Value(262144 * page)}
-	if left := StillToAsk(&o); left != 0 {
-		t.Errorf("%d bytes would be asked for again", left)
-	}
-	for _, c := range []struct {
-		name            string
-		shrunk, demoted memcg.Field
-		left            uint64
-	}{
-		{"half freed, no tiers", memcg.Value(1 << 29), memcg.Absent(memcg.Unsupported), 1 << 29},
-		{"half freed, a quarter demoted", memcg.Value(1 << 29), memcg.Value(1 << 28), 1 << 28},
-		{"more than asked for", memcg.Value(1 << 31), memcg.Value(1 << 28), 0},
-		{"not known what was freed", memcg.Absent(memcg.Missing), memcg.Value(0), 0},
-	} {
-		o.Shrunk, o.Demoted = c.shrunk, c.demoted
-		if left := StillToAsk(&o); left != c.left {
-			t.Errorf("%s: %d left, want %d", c.name, left, c.left)
-		}
-	}
-}
-
-func TestC46AnEmptyValueInheritsAndMayNotBeRestored(t *testing.T) {
+func TestC46AnEmptyValueInherits(t *testing.T) {
 	root := "testdata/c46/sys/fs/cgroup/nomad.slice/reserve.slice"
-	parent := maskFile(t, root+"/cpuset.mems.effective")
-	// The job inherited before the agent narrowed it to 0.
-	s := readCase(t, root+"/job.scope")
-	s.NodesState = memcg.Present
-	first := RestoreMems(memcg.NodeMask{}, parent, false)
-	if !first.Set || !first.Inherit || !first.Mems.Empty() {
-		t.Errorf("first attempt: %+v", first)
-	}
-	// The kernel answers ENOSPC.
-	second := RestoreMems(memcg.NodeMask{}, parent, true)
-	if !second.Set || second.Inherit || second.Mems.String() != "0-1" {
-		t.Errorf("second attempt: %+v", second)
-	}
-	if none := RestoreMems(memcg.NodeMask{}, memcg.NodeMask{}, true); none.Set {
-		t.Errorf("without the parent's set: %+v", none)
-	}
 	// An empty value is a normal one: plans go by the effective set and never
 	// write an empty one.
 	h := hostOf(10, 9000)
 	slice := readCase(t, root)
 	slice.NodesState = memcg.Present
 	plan := PlanMems(MemsInput{Mode: MemsAvoidShort, Sample: slice, Host: h, Nodes: nodesFor(h, time.Hour), Parent: maskFile(t, root+"/../cpuset.mems.effective")})
-	if !plan.Set || plan.Inherit || plan.Mems.String() != "1" {
+	if !plan.Set || plan.Mems.String() != "1" {
 		t.Errorf("plan for a cgroup that inherits: %+v", plan)
 	}
 }
@@ -298,17 +259,8 @@ func TestC48AcceptedIsNotGranted(t *testing.T) {
 	root := "testdata/c48/sys/fs/cgroup/p"
 	s, parent := readCase(t, root+"/c"), maskFile(t, root+"/cpuset.mems.effective")
 	s.NodesState = memcg.Present
-	// The child asked for 1 and was granted 0.
-	if p := CheckMems(s.Mems, s.MemsEffective, mask("0")); !p.Set || p.Mems.String() != "0" || p.Rule != "not-granted" {
-		t.Errorf("after the write: %+v", p)
-	}
-	if p := CheckMems(s.Mems, s.MemsEffective, mask("")); !p.Set || !p.Inherit {
-		t.Errorf("after the write, inherited before: %+v", p)
-	}
-	if p := CheckMems(mask("0"), s.MemsEffective, mask("1")); p.Set || p.Rule != "granted" {
-		t.Errorf("granted: %+v", p)
-	}
-	// No plan asks for what the parent does not have, however short node 0 is.
+	// The child asked for 1 and was granted 0: no plan asks for what the parent
+	// does not have, however short node 0 is.
 	h := hostOf(0, 9000)
 	for mode := range MemsSpread + 1 {
 		p := PlanMems(MemsInput{Mode: mode, Sample: s, Host: h, Nodes: nodesFor(h, time.Hour), Parent: parent, Original: s.Mems, WorkingSet: memcg.Value(mib)})
@@ -326,6 +278,9 @@ func TestC49LeftoverCacheIsNoReasonToTryAgain(t *testing.T) {
 	}
 	if b, _ := still.Get(); b != 128<<20 {
 		t.Errorf("after: %v", still)
+	}
+	if Stayed(was, still) {
+		t.Error("128 MiB of 8 GiB count as if nothing had moved")
 	}
 	// Set to 1, node 0 still short and holding 2 GiB of cache: nothing more to do.
 	h := hostOf(10, 9000)

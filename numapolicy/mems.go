@@ -82,11 +82,9 @@ type MemsInput struct {
 
 // MemsPlan is what to do with cpuset.mems: keep it, or write another set.
 type MemsPlan struct {
-	// Set is true where Mems, or an empty value where Inherit is true, is to be
-	// written. Set is false where the value stays.
-	Set     bool
-	Mems    memcg.NodeMask // never empty where it is to be written
-	Inherit bool           // write an empty value: inherit the parent's set
+	// Set is true where Mems is to be written, false where the value stays.
+	Set  bool
+	Mems memcg.NodeMask // never empty where it is to be written
 	// Moves is about how many bytes the kernel will migrate before the write
 	// returns; an upper bound.
 	Moves uint64

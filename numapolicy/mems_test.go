@@ -224,7 +224,7 @@ func noPlanBreaksTheGuards(t *testing.T, sets *int) {
 		added := p.Mems.Without(s.MemsEffective)
 		slow := added.Without(in.Nodes.cpu).Without(in.Named).Without(in.Original)
 		switch {
-		case in.Mode == MemsKeep, p.Mems.Empty(), p.Inherit, p.Mems == s.MemsEffective, p.Mems == s.Mems:
+		case in.Mode == MemsKeep, p.Mems.Empty(), p.Mems == s.MemsEffective, p.Mems == s.Mems:
 			rt.Fatalf("%+v", p)
 		case !p.Mems.Without(in.Parent).Empty(), !p.Mems.Without(in.Nodes.memory).Empty():
 			rt.Fatalf("%v is not within the parent's %v on nodes with memory %v", p.Mems, in.Parent, in.Nodes.memory)

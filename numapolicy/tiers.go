@@ -25,21 +25,6 @@ func Outside(s *memcg.Sample, allowed memcg.NodeMask) memcg.Field {
 	return sum
 }
 
-// StillToAsk returns how many bytes of a request are left to ask for, in whole:
-// what was neither freed nor moved to a slower node. Pages that were moved count
-// as reclaimed for the kernel, while memory.current did not fall (case c32);
-// asking again for them would push the whole cgroup down a tier. Where the fall
-// of memory.current is not known nothing is left to ask for.
-func StillToAsk(o *memcg.Outcome) uint64 {
-	freed, ok := o.Shrunk.Get()
-	if !ok {
-		return 0
-	}
-	left := o.Request.Bytes - min(freed, o.Request.Bytes)
-	moved, _ := o.Demoted.Get()
-	return left - min(moved, left)
-}
-
 // spillSlack is how many bytes outside of the allowed nodes may grow before
 // that counts: per-node figures lag by up to 64 pages for each CPU (the
 // threshold of memcg_rstat flushes in mm/memcontrol.c), 32 MiB on 128 CPUs.

@@ -118,6 +118,7 @@ type Setting struct {
 	Knob   memcg.Knob
 	Value  string
 	Why    string
+	By     string
 }
 
 // Set is what became of a Setting with a value.

@@ -147,6 +147,7 @@ func (c *codec) result(r *Result) {
 	str(c, &s.Knob)
 	str(c, &s.Value)
 	str(c, &s.Why)
+	str(c, &s.By)
 	num(c, &r.Set.Outcome)
 	num(c, &r.Set.Owner)
 	str(c, &r.Set.Found)

@@ -43,6 +43,7 @@ type Mems struct {
 	Want  string // the nodes to be used, as the kernel lists them; "" where nothing is to change
 	Moves uint64 // bytes that change would move, at most
 	Held  string // why it is not made now, "" if it is
+	Stays uint64 // bytes of anon that the change before has left where they were, although it was to move them
 	Widen string // nodes with room that the set as it was found keeps the cgroup from; "" for none
 }
 
@@ -67,6 +68,8 @@ func (r *Record) describeMems(b *strings.Builder) {
 		fmt.Fprintf(b, "; use nodes %s from now on (%s), which moves up to %s", m.Want, m.Rule, Bytes(m.Moves))
 	case m.Want != "":
 		fmt.Fprintf(b, "; would use nodes %s (%s); held back: %s", m.Want, m.Rule, m.Held)
+	case m.Stays > 0:
+		fmt.Fprintf(b, "; %s have not moved off the nodes it has left", Bytes(m.Stays))
 	case m.Widen != "":
 		fmt.Fprintf(b, "; its nodes are short, and cpuset.mems keeps it from nodes %s, which have room", m.Widen)
 	}
@@ -92,6 +95,9 @@ func (r *Record) logNodes(e *zerolog.Event) {
 		}
 		if m.Held != "" {
 			one.Str("held", m.Held)
+		}
+		if m.Stays > 0 {
+			one.Uint64("stays", m.Stays)
 		}
 		if m.Widen != "" {
 			one.Str("widen", m.Widen)

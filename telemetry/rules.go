@@ -116,11 +116,7 @@ var memsRules = map[string]string{
 	"distances-unknown":   "the kernel does not tell how far apart the nodes are",
 	"parent-unknown":      "which nodes its parent may use could not be read",
 	"in-flight":           "a write to one of its files is still under way",
-	"granted":             "the kernel granted the set that was asked for",
-	"not-granted":         "the kernel took the set and did not grant it, so the one before is put back",
-	"restore":             "the set that was found is put back",
-	"restore-inherits":    "nothing was set before, so it inherits the set of its parent again",
-	"restore-as-parent":   "it inherited before, which this kernel does not take back; the set of its parent is written instead",
+	"moved-nothing":       "what lies on the nodes that were left has not moved, so the set before and the new one are written once more, which gives the kernel a set to move from",
 }
 
 // rule names a rule with its meaning, which is the first found in the lists.

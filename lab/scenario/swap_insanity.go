@@ -35,6 +35,8 @@ const (
 	insanityHas    = 0.25 // of a node's memory free is room
 	insanityPages  = 1000 // pages that kernels swap, or there is no insanity
 	insanityRepair = 2    // intervals
+	// insanityLeft is how much of the program may still lie on the full node at the end.
+	insanityLeft = 8.0 // MiB
 )
 
 var swapInsanity = Scenario{
@@ -106,9 +108,10 @@ func runSwapInsanity(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	}
 	w.fill(&run)
 	run.PassMS = base.Passes(0)
+	s.left = onNode(w.after, "anon", "0") / mib
 	maps.Copy(run.Facts, s.facts())
-	g.Logf("node 0 was full at %s, was steered away from at %s, and swapped %d pages while node 1 had room; mems are %s",
-		moment(s.full), moment(s.steered), s.swapped, s.mems)
+	g.Logf("node 0 was full at %s, was steered away from at %s, and swapped %d pages while node 1 had room; mems are %s, and %.0f MiB of it are on node 0",
+		moment(s.full), moment(s.steered), s.swapped, s.mems, s.left)
 	return run, agent.finish(&run, w.start, db)
 }
 
@@ -144,6 +147,7 @@ type steering struct {
 	full    time.Duration // when node 0 was full, 0 for never
 	steered time.Duration // when node 0 was no longer allowed, 0 for never
 	mems    string        // the nodes allowed at the end
+	left    float64       // of the program on node 0 at the end, in MiB
 }
 
 // look takes one look, at a time since the beginning.
@@ -182,7 +186,7 @@ func moment(d time.Duration) string {
 
 // facts leaves out what did not happen.
 func (s *steering) facts() map[string]float64 {
-	f := map[string]float64{"insane_pages": float64(s.swapped)}
+	f := map[string]float64{"insane_pages": float64(s.swapped), "left_mib": s.left}
 	if s.full > 0 {
 		f["full_ms"] = float64(s.full.Milliseconds())
 	}
@@ -203,5 +207,6 @@ func checkSwapInsanity(runs []result.Run) []result.Check {
 		alone("swapped on the full node, by the kernel", runs, fact("insane_pages"), insanityPages, "pages, while the other node had room"),
 		most("swapped on the full node", runs, fact("insane_pages"), 0, "pages, while the other node had room"),
 		most("steered away", runs, repair, insanityRepair, "intervals after the node was full"),
+		most("left on the full node", runs, fact("left_mib"), insanityLeft, "MiB of the program"),
 	}
 }
