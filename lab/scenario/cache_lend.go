@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,10 +25,14 @@ const (
 	lendEvery  = 500 * time.Millisecond
 	lendDisk   = 5 * mib // bytes a second: emulated guests read cache at 250 MiB a second, 39 times that and some
 	lendCgroup = "/app"
-	lendShort  = 3 // passes
-	lendLong   = 5
-	lendPass   = 90 * time.Second
-	lendTick   = time.Second // the agent's interval
+	// Passes. Without an agent each one takes as long as the disk, and the second tells it all; once
+	// memory is lent they are quick, and the fastest is the one that the machine was not busy with
+	// something else in.
+	lendOff   = 2
+	lendShort = 6
+	lendLong  = 12
+	lendPass  = 90 * time.Second
+	lendTick  = time.Second // the agent's interval
 
 	// lendReserve is of the host, kept free. It is more than lendLeft and all that is lent together, so
 	// that the host is short of it also once all is back.
@@ -35,7 +41,7 @@ const (
 	lendFill    = 128 * mib // bytes a second
 	lendWatch   = 15 * time.Second
 
-	lendTrouble   = 60000 // pages that refault without the agent
+	lendTrouble   = 40000 // pages that refault without the agent, of 51,200 that the second pass reads
 	lendAfter     = 100   // pages that may refault from the third pass on
 	lendSeen      = 3     // ticks
 	lendFaster    = 1.0 / 39
@@ -52,13 +58,18 @@ var cacheLend = Scenario{
 	Files:          files(lendFile),
 	BytesPerSecond: lendDisk,
 	Within: func(short bool) time.Duration {
-		return time.Duration(lendPasses(short))*lendPass + lendFillLimit + 2*setUpWithin
+		return time.Duration(lendPasses("on", short))*lendPass + lendFillLimit + 2*setUpWithin
 	},
 	Run:    runCacheLend,
 	Checks: checkCacheLend,
 }
 
-func lendPasses(short bool) int { return form(short, lendShort, lendLong) }
+func lendPasses(agent string, short bool) int {
+	if agent == "on" {
+		return form(short, lendShort, lendLong)
+	}
+	return lendOff
+}
 
 // lendConfig is the agent's configuration.
 func lendConfig(law, cgroup string) string {
@@ -101,7 +112,7 @@ func runCacheLend(ctx context.Context, g *guest.Guest) (result.Run, error) {
 		return run, err
 	}
 	defer agent.end()
-	passes := lendPasses(g.Spec.Short)
+	passes := lendPasses(g.Spec.Agent, g.Spec.Short)
 	reader, err := app.Settle(setUpWithin, "file", "--path", guest.DataDir+"/file", "--loops", fmt.Sprint(passes), "--linger")
 	if err != nil {
 		return run, err
@@ -127,6 +138,9 @@ func runCacheLend(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	}
 	g.Logf("%d passes of %.0f ms in the median, the last %.0f ms, %d file refaults; memory.high lent: %t",
 		len(run.PassMS), result.Median(run.PassMS), run.PassMS[len(run.PassMS)-1], run.Counters.RefaultFile, !lent.IsZero())
+	if agent.agent == nil {
+		return run, nil // nothing was lent that could come back
+	}
 	facts, err := fillHost(ctx, app, func() error { return agent.alive(hot, reader) })
 	if err != nil {
 		return run, err
@@ -239,13 +253,22 @@ func checkCacheLend(runs []result.Run) []result.Check {
 		}
 		return sum
 	}
-	pass := func(r result.Run) float64 { return result.Median(r.PassMS[min(settled, len(r.PassMS)):]) }
+	pass := func(r result.Run) float64 {
+		from := settled
+		if r.Agent == "off" {
+			from = 1
+		}
+		if len(r.PassMS) <= from {
+			return math.NaN()
+		}
+		return slices.Min(r.PassMS[from:])
+	}
 	lent := func(r result.Run) float64 { return fact("lent_ms")(r) / float64(lendTick.Milliseconds()) }
 	return []result.Check{
 		alone("file refaults, by the kernel", runs, refaults, lendTrouble, "pages"),
 		most("lent", runs, lent, lendSeen, "ticks after the second pass began"),
 		most("file refaults once lent", runs, after, lendAfter, "pages from the third pass on"),
-		share("pass time once lent", runs, pass, lendFaster, "ms"),
+		share("pass time once lent", runs, pass, lendFaster, "ms, the fastest each"),
 		most("recalled", runs, fact("recall_seconds"), lendRecall, "s after the host was short"),
 		most("the filler's kills", runs, fact("filler_oom_kills"), 0, "by the OOM killer"),
 		most("the filler's waiting", runs, fact("filler_stall_share"), lendStall, "of the time"),

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/memagent/memagent/lab/disk"
 	"github.com/memagent/memagent/lab/guest"
 	"github.com/memagent/memagent/lab/result"
 )
 
 // The crash scenario: the agent is killed at each moment that its journal knows, while it has changed
-// memory.high or is about to, and started again. Then every knob must be as its operator set it.
+// memory.high or is about to, and started again, and then at random moments (crash_random.go). Then
+// every knob must be as its operator set it.
 const (
 	// crashAt is the variable by which a build for the lab kills itself: a point, or "point:n" for
 	// the nth time it is passed.
@@ -34,15 +36,15 @@ var crashPoints = []string{
 
 var crash = Scenario{
 	Name:     "crash",
-	About:    "the agent is killed at every step of its journal: no knob stays changed",
+	About:    "the agent is killed at every step of its journal, and at random: no knob stays changed",
 	Law:      "memagent",
 	Topology: oneNode,
 	Suite:    true,
 	Alone:    true,
-	Files:    files(loanFile),
+	Files:    append(files(loanFile), disk.File{Name: randomSecond, Size: loanFile}),
 	Build:    crashBuild,
 	Within: func(short bool) time.Duration {
-		return time.Duration(len(crashPoints)*crashTimes(short))*crashWithin + setUpWithin
+		return time.Duration(len(crashPoints)*crashTimes(short))*crashWithin + form(short, randomShort, randomLong) + 3*setUpWithin
 	},
 	Run:    runCrash,
 	Checks: checkCrash,
@@ -101,6 +103,11 @@ func runCrash(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	run.Counters, run.ElapsedMS = after.Since(before), time.Since(start).Milliseconds()
 	run.Facts["lives"], run.Facts["killed"] = float64(l.all), float64(l.killed)
 	run.Facts["changed_lives"], run.Facts["wrong_knobs"] = float64(l.changed), float64(l.wrong+len(now.Since(knobs)))
+	if g.Spec.Agent == "on" {
+		if err := randomly(ctx, g, &run); err != nil {
+			return run, err
+		}
+	}
 	g.Logf("%d lives, %d killed at their point, %d of them left a knob changed; %d knobs were wrong afterwards",
 		l.all, l.killed, l.changed, l.wrong)
 	return run, nil
@@ -223,5 +230,8 @@ func checkCrash(runs []result.Run) []result.Check {
 		least("killed", runs, killed, 1, "of all lives, each at its own step"),
 		least("changed by the dead", runs, fact("changed_lives"), 1, "lives left a knob changed, or there was nothing to put right"),
 		most("knobs not as they were", runs, fact("wrong_knobs"), 0, "after the next agent"),
+		least("killed at random", runs, fact("random_changed"), 1, "kills left a limit changed"),
+		most("limits not as they were", runs, fact("random_wrong"), 0, "after an agent killed at random and the next, or at the end"),
+		most("somebody else's limit", runs, fact("random_strange"), 0, "looks at a value that nobody may have set there"),
 	}
 }

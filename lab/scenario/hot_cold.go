@@ -21,6 +21,7 @@ const (
 	hotColdWindow = 128 * mib
 	hotColdHot    = 96 * mib // each of the two hot sets
 	hotColdLimit  = 280 * mib
+	hotColdRound  = hotColdCold / hotColdWindow // loops until the window has been everywhere
 	hotColdLoops  = 15
 	hotColdShort  = 5
 	hotColdLoop   = 20 * time.Second // at most, with all of it swapped in by an emulated CPU
@@ -84,43 +85,53 @@ policies:
 }
 
 func runHotCold(ctx context.Context, g *guest.Guest) (result.Run, error) {
-	var run result.Run
+	run, agent, start, err := loopHotCold(ctx, g, "memory.max", hotColdConfig(law(g, "memagent")), hotColdPasses(g.Spec.Short))
+	defer agent.end()
+	if err != nil || agent.agent == nil {
+		return run, err
+	}
+	if err := abandoned(ctx, g, agent, &run); err != nil {
+		return run, err
+	}
+	return run, agent.finish(&run, start, guest.Cgroup{Path: hotColdCgroup})
+}
+
+// loopHotCold runs the program under a limit, beside an agent that is the caller's to end.
+func loopHotCold(ctx context.Context, g *guest.Guest, file, config string, loops int) (run result.Run, agent companion, start time.Time, err error) {
 	app, err := guest.NewCgroup(hotColdCgroup)
 	if err != nil {
-		return run, err
+		return run, agent, start, err
 	}
-	if err := app.Set("memory.max", fmt.Sprint(hotColdLimit)); err != nil {
-		return run, err
+	if err := app.Set(file, fmt.Sprint(hotColdLimit)); err != nil {
+		return run, agent, start, err
 	}
-	agent, err := accompany(ctx, g, hotColdConfig(law(g, "memagent")), app)
-	if err != nil {
-		return run, err
+	if agent, err = accompany(ctx, g, config, app); err != nil {
+		return run, agent, start, err
 	}
-	defer agent.end()
-	loops := hotColdPasses(g.Spec.Short)
 	program, err := app.Settle(hotColdSettle, "hotcold", "--cold", fmt.Sprint(hotColdCold),
 		"--window", fmt.Sprint(hotColdWindow), "--hot", fmt.Sprint(hotColdHot), "--loops", fmt.Sprint(loops))
 	if err != nil {
-		return run, err
+		return run, agent, start, err
 	}
+	defer program.Stop()
 	first := program.Count()
-	w, err := follow(ctx, app, idleSample, func(counters.Snapshot) (bool, error) {
+	var late counters.Snapshot
+	round := false // the window has been everywhere once
+	w, err := follow(ctx, app, idleSample, func(now counters.Snapshot) (bool, error) {
+		if !round && program.Count() >= hotColdRound {
+			round, late = true, now
+		}
 		return program.Count() >= loops, agent.alive(program)
 	})
 	if err != nil {
-		return run, err
+		return run, agent, start, err
 	}
 	w.fill(&run)
 	w.passes(&run, program, first)
+	run.Facts["late_swap_ins"] = float64(w.after.Since(late).SwapIn)
 	g.Logf("%d loops of %.0f ms in the median, %d swap-ins, %d ms of pressure",
 		len(run.PassMS), result.Median(run.PassMS), run.Counters.SwapIn, run.Counters.PSISomeUS/1000)
-	program.Stop()
-	if agent.agent != nil {
-		if err := abandoned(ctx, g, agent, &run); err != nil {
-			return run, err
-		}
-	}
-	return run, agent.finish(&run, w.start, app)
+	return run, agent, w.start, nil
 }
 
 // agesFile is where the kernel tells the ages of pages.
