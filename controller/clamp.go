@@ -100,7 +100,7 @@ func (c *Core) handOut(now time.Time, host *memcg.HostSample, slots int) {
 // may still write to swap, and reserves as much. A request that cannot swap
 // is not bound and reserves nothing.
 func (c *Core) fitSwapBudgets(now time.Time, host *memcg.HostSample, cg *cgroup, r *telemetry.Record) (reserved uint64) {
-	if v, ok := r.Swappiness.Get(); ok && v == 0 || !swapWritable(host) {
+	if v, ok := r.Swappiness.Get(); ok && v == 0 || !swapWritable(host) || c.cannotSayZero(cg) && cg.guard.held {
 		return 0
 	}
 	budgets := [...]struct {

@@ -100,6 +100,7 @@ type Core struct {
 	swappiness support
 	disobeyed  int  // requests with swappiness 0 in a row that swapped
 	noMax      bool // nothing here takes anon alone
+	swapless   bool // the host has no swap, at the last step
 	// noAges is set when requests by age turned out not to work here.
 	noAges bool
 	ager   ager
@@ -254,6 +255,7 @@ func (c *Core) Due(id memcg.ID, now time.Time) bool {
 func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observation], done []Result, slots int) ([]Request, []telemetry.Record) {
 	c.tick++
 	c.requests, c.records = c.requests[:0], c.records[:0]
+	c.swapless = !swapWritable(host)
 	c.ager.wants, c.nodes.offers = c.ager.wants[:0], c.nodes.offers[:0]
 	for _, d := range done {
 		switch {

@@ -11,6 +11,10 @@ import (
 // when a stream began to push anon out, so that it takes file instead. The law
 // says when (workingset.Intent.SwapGuard), and lets go the moment it could end
 // in an OOM kill.
+//
+// It also guards a policy that forbids swapping while a loan is taken back on a
+// kernel whose memory.reclaim takes no swappiness: with no room in swap a bare number
+// takes file alone.
 type guard struct {
 	high uint64 // memory.swap.max of ours, bytes
 	held bool   // it holds
@@ -42,11 +46,15 @@ func (g *guard) wrote(d Result) {
 
 // considerGuard pins memory.swap.max or lets it go, as the law asks.
 func (c *Core) considerGuard(now time.Time, host *memcg.HostSample, cg *cgroup, s *memcg.Sample, d *workingset.Decision) (held string) {
-	g := &cg.guard
+	g, why := &cg.guard, "swap guard: a stream passes"
+	wanted := d.Intent.SwapGuard
+	if !wanted && c.guardsRecall(host, cg, s) {
+		wanted, why = true, "swap guard: what was lent is taken back"
+	}
 	switch {
-	case g.held && !d.Intent.SwapGuard:
+	case g.held && !wanted:
 		return c.set(now, cg, memcg.KnobSwapMax, "", "swap guard ends: "+d.Verdict.String())
-	case g.held || !d.Intent.SwapGuard:
+	case g.held || !wanted:
 		return ""
 	}
 	used, ok := s.SwapCurrent.Get()
@@ -58,5 +66,23 @@ func (c *Core) considerGuard(now time.Time, host *memcg.HostSample, cg *cgroup, 
 		return "" // its operator's limit guards it
 	}
 	g.last = pin
-	return c.set(now, cg, memcg.KnobSwapMax, string(memcg.LimitOf(pin).AppendKernel(nil)), "swap guard: a stream passes")
+	return c.set(now, cg, memcg.KnobSwapMax, string(memcg.LimitOf(pin).AppendKernel(nil)), why)
+}
+
+// guardMax is how near to memory.max nothing is guarded for a recall any more, as
+// part of it: there the kernel may need swap before it kills.
+const guardMax = 0.95
+
+// guardsRecall reports whether a recall cannot go on without the guard.
+func (c *Core) guardsRecall(host *memcg.HostSample, cg *cgroup, s *memcg.Sample) bool {
+	current, ok := s.Current.Get()
+	return ok && cg.loan.back != keeps && c.cannotSayZero(cg) && swapWritable(host) &&
+		float64(current) < guardMax*float64(orUnlimited(s.Max))
+}
+
+// cannotSayZero reports whether a policy forbids swapping in a way that this kernel's
+// memory.reclaim cannot be told.
+func (c *Core) cannotSayZero(cg *cgroup) bool {
+	p := cg.law.Swappiness
+	return p.Kind == workingset.Fixed && p.Value == 0 && c.swappiness == unsupported
 }

@@ -181,6 +181,8 @@ func (c *Core) recallSwappiness(cg *cgroup) memcg.Swappiness {
 	p := cg.law.Swappiness
 	stuck := cg.loan.stuck >= lendStuck
 	switch {
+	case c.cannotSayZero(cg) && (cg.guard.held || c.swapless):
+		return memcg.Swappiness{}
 	case p.Kind == workingset.Fixed:
 		return memcg.SwappinessOf(p.Value)
 	case p.Kind == workingset.Auto && stuck:

@@ -46,11 +46,17 @@ policies:
 // lending runs during beside a loop that lends.
 func lending(t *testing.T, policies string, limits sim.Limits, during func(*lender)) *lender {
 	t.Helper()
+	return lendingOn(t, sim.Kernel612, policies, limits, during)
+}
+
+// lendingOn is lending on one kernel.
+func lendingOn(t *testing.T, kernel sim.Kernel, policies string, limits sim.Limits, during func(*lender)) *lender {
+	t.Helper()
 	l := &lender{t: t, tr: &trace{}, said: &silence{}}
 	l.host = sim.New(sim.Config{
 		Nodes:  []sim.NodeConfig{{ID: 0, Bytes: 1024 * mib}},
 		Swap:   sim.SwapConfig{Bytes: 256 * mib, Class: memcg.SwapZram},
-		Kernel: sim.Kernel612,
+		Kernel: kernel,
 	})
 	l.app = l.host.Cgroup("/app", limits)
 	cfg, err := config.Parse("test.yaml", []byte(policies))
