@@ -26,6 +26,9 @@ type env struct {
 	in       io.Reader // nil: none
 	out, err io.Writer
 	tty      bool // out is a terminal
+	// limit sets the limit of the process's own memory, as debug.SetMemoryLimit
+	// does; nil leaves it.
+	limit func(bytes int64) (before int64)
 }
 
 // usageError is a wrong command line.

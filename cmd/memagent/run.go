@@ -134,6 +134,7 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		return err
 	}
 	defer front.close()
+	front.ticks = append(front.ticks, newOwnMemory(e.limit)...)
 	front.watch(&loop, summary, decisions)
 	if live != nil && !f.once {
 		r := &reloader{live: live, logger: logger, notices: notices, mode: f.mode, writable: mode == telemetry.Enforce, configs: make(chan controller.Config)}
