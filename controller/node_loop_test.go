@@ -184,20 +184,25 @@ policies:
 	})
 }
 
-// The node that a program grows on has nothing but anon to give. It is left
-// within two intervals of being short, its memory goes with it, and nothing is
+// The node that a program grows on has nothing but anon to give. With the marks
+// that are the defaults it is left before background reclaim begins there, at
+// whatever rate the program grows, its memory goes with it, and nothing is
 // swapped.
-func TestANodeThatIsFullOfAnonIsLeftWithinTwoIntervals(t *testing.T) {
+func TestANodeThatFillsUpWithAnonIsLeftBeforeTheKernelReclaims(t *testing.T) {
+	for _, rate := range []uint64{2 * mib, 8 * mib, 16 * mib} {
+		t.Run(fmt.Sprint(rate/mib, " MiB a second"), func(t *testing.T) { fillUp(t, rate) })
+	}
+}
+
+func fillUp(t *testing.T, rate uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		h := twoNodes()
 		h.Cgroup("/filler", sim.Limits{Mems: memcg.NodesOf(0)})
 		h.Start("/filler", sim.Grow{Bytes: 180 * mib, Rate: 512 * mib, Hold: time.Hour}, 0)
 		id := h.Cgroup("/db", sim.Limits{})
 		var granted memcg.NodeMask
-		var after time.Duration
+		var left uint64 // free on node 0 when it was left, above what is kept
 		tr := steered(t, h, `
-host:
-  nodes: {low: 5%, high: 8%}
 policies:
   - name: db
     match: [{path: /db}]
@@ -205,23 +210,24 @@ policies:
     numa: {reclaim: lottery, mems: avoid-short}
 `, func() {
 			pass(h, 2*time.Second)
-			h.Start("/db", sim.Grow{Bytes: 100 * mib, Rate: 8 * mib, Hold: time.Hour}, 0)
+			h.Start("/db", sim.Grow{Bytes: 100 * mib, Rate: rate, Hold: time.Hour}, 0)
 			var host memcg.HostSample
-			for short := false; after < 3*time.Second && granted != memcg.NodesOf(1); pass(h, 100*time.Millisecond) {
+			for end := time.Now().Add(time.Minute); time.Now().Before(end); pass(h, 100*time.Millisecond) {
+				if granted, _, _ = h.EffectiveMems(id); granted == memcg.NodesOf(1) {
+					break
+				}
 				if err := h.HostSample(&host); err != nil {
 					t.Fatal(err)
 				}
 				free, _ := host.Nodes[0].MemFree.Get()
-				if short = short || float64(free) < 0.05*256*mib; short {
-					after += 100 * time.Millisecond
-				}
-				granted, _, _ = h.EffectiveMems(id)
+				reserve, _ := host.Nodes[0].Reserve.Get()
+				left = free - min(reserve, free)
 			}
 			pass(h, 20*time.Second)
 		})
 		s := sampleOf(t, h, id)
-		if granted != memcg.NodesOf(1) || after > 2*time.Second+200*time.Millisecond {
-			t.Errorf("it may use %v, %v after node 0 was short; last: %s", granted, after, last(tr.of("/db")).Describe())
+		if granted != memcg.NodesOf(1) || left == 0 || left > 4*rate {
+			t.Errorf("it may use %v, %d MiB from where the kernel begins; last: %s", granted, left/mib, last(tr.of("/db")).Describe())
 		}
 		if swapped, _ := s.SwapCurrent.Get(); swapped != 0 || onNode(t, s, 0, memcg.NodeAnon) != 0 {
 			t.Errorf("%d MiB swapped, %d MiB on node 0", swapped/mib, onNode(t, s, 0, memcg.NodeAnon)/mib)
