@@ -105,7 +105,9 @@ func TestWhatWasSetIsNotSetAgainWhileItIsPutBack(t *testing.T) {
 		t.Errorf("held %q", held)
 	}
 	back := b.handed(Result{Request: first[0], Set: journal.Result{Outcome: journal.Written}})
-	if !slices.ContainsFunc(back, func(r Request) bool { return r.Setting == Setting{Cgroup: id("/a"), Knob: memcg.KnobHigh, Why: "its policy went"} }) {
+	if !slices.ContainsFunc(back, func(r Request) bool {
+		return r.Setting == Setting{Cgroup: id("/a"), Knob: memcg.KnobHigh, Why: "its policy went"}
+	}) {
 		t.Errorf("what was written last is not put back: %v", back)
 	}
 }
