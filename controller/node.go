@@ -36,6 +36,8 @@ type placing struct {
 	last  numapolicy.Decision // of the last sample; its slices are in state
 	draw  telemetry.Draw      // of the last request; reused
 	time  allowance
+
+	plain, byNode price
 }
 
 // DrawFrom has nodes drawn with numbers from a source. Without one no policy's
@@ -111,7 +113,7 @@ func (c *Core) takeFrom(now time.Time, cg *cgroup, r *telemetry.Record, d *numap
 		r.Held = whyNowhere[d.Rule]
 		return
 	}
-	if d.Reach == numapolicy.OneNode && !cg.placing.time.left(now) {
+	if d.Reach == numapolicy.OneNode && (!cg.placing.time.left(now) || cg.placing.dear(now)) {
 		takeFromAll(r, d)
 		return
 	}
@@ -180,10 +182,14 @@ func ownSwappiness(p *config.Swappiness, d *workingset.Decision) memcg.Swappines
 // reports whether the outcome was one: requests then take from every node, and
 // nothing is done for a node that is short.
 func (c *Core) refusedNodes(now time.Time, o *memcg.Outcome) bool {
+	cg, ok := c.cgroups[o.Request.Cgroup]
+	if ok && cg.placing != nil {
+		cg.placing.paid(now, o)
+	}
 	if o.Request.Nodes.Empty() {
 		return false
 	}
-	if cg, ok := c.cgroups[o.Request.Cgroup]; ok && cg.placing != nil {
+	if ok && cg.placing != nil {
 		cg.placing.time.spend(now, o.Took)
 	}
 	switch {

@@ -42,8 +42,61 @@ func (a *allowance) spend(now time.Time, took time.Duration) {
 	a.spent += took
 }
 
+const (
+	// dearer is how many times what plain reclaim takes for as much a request by
+	// node may take. It looks at one node's lists and spares the others', so it is
+	// the cheaper one where they are to be aged anyway; in a build on four nodes it
+	// was two to three times as dear. Less gives up the choice of a node for the
+	// noise of two figures, more pays for it with the workload's CPU.
+	dearer = 2
+	// priceLeast is how many bytes must have been taken before a price counts.
+	priceLeast = 16 << 20
+	// priceFade is for how long it does: what lies in a cgroup changes.
+	priceFade = time.Minute
+)
+
+// price is what taking memory in one way has cost of late.
+type price struct {
+	took  time.Duration
+	bytes uint64
+	since time.Time
+}
+
+// book adds what came of a request; a price that is old begins anew.
+func (p *price) book(now time.Time, took time.Duration, bytes uint64) {
+	if now.Sub(p.since) > priceFade {
+		*p = price{since: now}
+	}
+	p.took, p.bytes = p.took+took, p.bytes+bytes
+}
+
+// known returns the price in seconds a byte.
+func (p *price) known(now time.Time) (v float64, ok bool) {
+	return p.took.Seconds() / float64(max(p.bytes, 1)), p.bytes >= priceLeast && now.Sub(p.since) <= priceFade
+}
+
+// paid books what a request has cost.
+func (p *placing) paid(now time.Time, o *memcg.Outcome) {
+	taken, ok := o.Reclaimed.Get()
+	switch {
+	case !ok || o.Writes == 0:
+	case o.Request.Nodes.Empty():
+		p.plain.book(now, o.Took, taken)
+	default:
+		p.byNode.book(now, o.Took, taken)
+	}
+}
+
+// dear reports whether requests by node cost so much more than plain ones that
+// the choice of a node is not worth it.
+func (p *placing) dear(now time.Time) bool {
+	plain, ok1 := p.plain.known(now)
+	one, ok2 := p.byNode.known(now)
+	return ok1 && ok2 && one > dearer*plain
+}
+
 // costly is the rule of a request that would be for one node, had such requests
-// not taken too much time of late.
+// not taken too much time of late, or too much for what they take.
 const costly = "by-node-costly"
 
 // takeFromAll makes a wish one for every node where a node was drawn and may not
