@@ -88,6 +88,8 @@ type Core struct {
 	setting  map[memcg.ID]bool
 	settings []Request
 	noKnobs  string // why no knob is written at all, "" if they are
+	// rests are cool-downs of an earlier run, until their cgroups are found.
+	rests map[memcg.ID][]journal.Cooldown
 	// leaving are cgroups whose policy went and whose knobs are put back.
 	leaving []leaving
 

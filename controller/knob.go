@@ -19,6 +19,8 @@ type Keeper interface {
 	RestoreAll(ctx context.Context, within time.Duration) journal.Report
 	Holds(id memcg.ID, k memcg.Knob) (journal.Entry, bool)
 	Forget(id memcg.ID) error
+	Cooldowns() []journal.Cooldown
+	Remember(list []journal.Cooldown) error
 }
 
 // Setting asks for a knob of a cgroup to hold Value or, where Value is "", what

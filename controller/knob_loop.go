@@ -93,9 +93,13 @@ func (l *Loop) putBack(until time.Time) {
 	}
 	l.shrink(time.Until(until) - restoreLeast)
 	within := max(time.Until(until), restoreLeast)
+	rests, changed := l.restsToKeep(time.Now())
 	done := make(chan journal.Report, 1)
 	go func() {
 		l.settles.Wait()
+		if changed {
+			l.keepRests(rests)
+		}
 		done <- l.Keeper.RestoreAll(context.Background(), within)
 	}()
 	late := time.NewTimer(within + time.Second)

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/memagent/memagent/journal"
 	"github.com/memagent/memagent/memcg"
 	"github.com/memagent/memagent/telemetry"
 )
@@ -59,6 +61,10 @@ type Loop struct {
 	setting  int // settings whose result has not been received
 	done     []Result
 	settles  sync.WaitGroup // journal writes that nobody waits for but the end
+
+	rests        []journal.Cooldown // as they are in the journal
+	rememberedAt time.Time          // when they were written last
+	remembering  atomic.Bool
 }
 
 // Run ticks until ctx ends, then waits for requests in flight, takes a last
@@ -154,6 +160,10 @@ func (l *Loop) begin(ctx context.Context) (changed <-chan struct{}, err error) {
 	l.results = make(chan Result, workers+setters)
 	if l.Keeper != nil {
 		l.Core.noKnobs = ""
+		l.rests = l.Keeper.Cooldowns()
+		for _, d := range l.rests {
+			l.Core.Rest(d, time.Now())
+		}
 	}
 	changed, err = l.Host.Watch(ctx)
 	if err != nil {
@@ -234,6 +244,7 @@ func (l *Loop) tick(workCtx context.Context, now time.Time, stale bool, slots in
 		}
 		return NoLook
 	}), slots)
+	l.remember(now)
 	l.told(now, false, nil)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memagent/memagent/config"
+	"github.com/memagent/memagent/journal"
 	"github.com/memagent/memagent/memcg"
 	"github.com/memagent/memagent/recording"
 	"github.com/memagent/memagent/telemetry"
@@ -104,6 +105,8 @@ func (p *Player) event(e *recording.Event) error {
 		}
 	case recording.Heard:
 		p.core.Heard(e.Cgroup, now)
+	case recording.Rested:
+		p.core.Rest(journal.Cooldown{Cgroup: e.Cgroup, Until: p.started.Add(e.Rest.Until), Length: e.Rest.Length, Why: e.Rest.Why}, now)
 	}
 	return nil
 }

@@ -79,6 +79,7 @@ func (c *Core) watch(id memcg.ID, policy *config.Policy, who who, now time.Time)
 	if rate := policy.Swap.WriteBudget; rate != nil {
 		cg.swap = newBudget(uint64(*rate), now)
 	}
+	c.resume(cg, now)
 	c.cgroups[id] = cg
 }
 

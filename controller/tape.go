@@ -63,6 +63,16 @@ func (t *tape) configured(c *Core, now time.Time) {
 	t.w.Write(e)
 }
 
+// rested records a cool-down that a cgroup goes on with.
+func (t *tape) rested(d journal.Cooldown, now time.Time) {
+	if t == nil {
+		return
+	}
+	e := t.event(recording.Rested, now)
+	e.Cgroup, e.Rest = d.Cgroup, recording.Rest{Why: d.Why, Until: d.Until.Sub(t.started), Length: d.Length}
+	t.w.Write(e)
+}
+
 // tracking notes which of a list of cgroups are watched before it is taken in.
 func (t *tape) tracking(c *Core, all []memcg.ID) {
 	if t == nil {

@@ -46,6 +46,7 @@
 // another name and said ([Store.Damaged]); one of a newer version is left
 // alone. One process at a time has the directory ([ErrLocked]).
 //
-// The same file holds what must outlive a restart though it is no knob: bytes
-// sent to swap, and how long a cgroup is to be left alone ([Memory]).
+// The same file holds what must outlive a restart though it is no knob: how long a
+// cgroup is to be left alone ([Cooldown]). Budgets are not in it: they begin empty,
+// so that a restart buys nothing.
 package journal

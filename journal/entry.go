@@ -17,8 +17,8 @@ const (
 	// MaxEntries is three knobs on more cgroups than are ever lent to or
 	// guarded at the same time.
 	MaxEntries = 4096
-	// MaxMemory bounds each list of Memory.
-	MaxMemory = 4096
+	// MaxCooldowns bounds what is remembered of cgroups.
+	MaxCooldowns = 4096
 	// MaxWhy bounds a reason, in bytes; what is longer is cut.
 	MaxWhy = 160
 	// MaxVia bounds Entry.Via, in bytes.
@@ -65,26 +65,14 @@ type Entry struct {
 	Yielded bool
 }
 
-// Memory is what must outlive a restart though no knob holds it. A host's boot
-// ends the part that is of cgroups.
-type Memory struct {
-	Spent     []Spent
-	Cooldowns []Cooldown
-}
-
-// Spent is what was used of a budget of swap writes.
-type Spent struct {
-	Cgroup memcg.ID  // the zero ID is the host's budget
-	Bytes  uint64    // sent to swap and not yet paid back at At
-	At     time.Time // wall clock
-}
-
-// Cooldown is a cgroup that is to be left alone for some time.
+// Cooldown is a cgroup that something is not to be tried on for some time, since it
+// was in vain. It outlives a restart, or trying would begin anew with each, and ends
+// with the host's boot.
 type Cooldown struct {
 	Cgroup memcg.ID
 	Until  time.Time     // wall clock
 	Length time.Duration // of this cool-down; the next one may be longer
-	Why    string
+	Why    string        // what is not to be tried
 }
 
 // rawPath is a path in JSON. Names of cgroups are bytes (case c19): what is not

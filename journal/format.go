@@ -29,7 +29,7 @@ const (
 // contents is what one journal holds.
 type contents struct {
 	entries map[Key]Entry
-	memory  Memory
+	rests   []Cooldown
 	boot    string // of the host when it was written
 }
 
@@ -37,7 +37,6 @@ type contents struct {
 type fileForm struct {
 	Boot      string         `json:"boot"`
 	Entries   []entryForm    `json:"entries"`
-	Spent     []spentForm    `json:"spent,omitempty"`
 	Cooldowns []cooldownForm `json:"cooldowns,omitempty"`
 }
 
@@ -68,20 +67,10 @@ func (f *fileForm) latest() (t time.Time) {
 		later(e.At)
 		later(e.Challenged)
 	}
-	for _, s := range f.Spent {
-		later(s.At)
-	}
 	for _, c := range f.Cooldowns {
 		later(c.Until)
 	}
 	return t
-}
-
-type spentForm struct {
-	Cgroup rawPath   `json:"cgroup,omitempty"` // none: the host
-	Inode  uint64    `json:"inode,omitempty"`
-	Bytes  uint64    `json:"bytes"`
-	At     time.Time `json:"at"`
 }
 
 type cooldownForm struct {
@@ -97,8 +86,8 @@ func encode(c contents) ([]byte, error) {
 	if n := len(c.entries); n > MaxEntries {
 		return nil, fmt.Errorf("%d entries: %w", n, ErrTooMuch)
 	}
-	if n := max(len(c.memory.Spent), len(c.memory.Cooldowns)); n > MaxMemory {
-		return nil, fmt.Errorf("%d budgets or cool-downs: %w", n, ErrTooMuch)
+	if n := len(c.rests); n > MaxCooldowns {
+		return nil, fmt.Errorf("%d cool-downs: %w", n, ErrTooMuch)
 	}
 	f := fileForm{Boot: c.boot, Entries: []entryForm{}}
 	for _, e := range sorted(c.entries) {
@@ -108,10 +97,7 @@ func encode(c contents) ([]byte, error) {
 			Challenges: e.Challenges, Challenged: e.Challenged.UTC(), Yielded: e.Yielded,
 		})
 	}
-	for _, s := range c.memory.Spent {
-		f.Spent = append(f.Spent, spentForm{rawPath(s.Cgroup.Path), s.Cgroup.Inode, s.Bytes, s.At.UTC()})
-	}
-	for _, d := range c.memory.Cooldowns {
+	for _, d := range c.rests {
 		f.Cooldowns = append(f.Cooldowns, cooldownForm{
 			rawPath(d.Cgroup.Path), d.Cgroup.Inode, d.Until.UTC(), d.Length.Milliseconds(), short(d.Why),
 		})
@@ -179,7 +165,7 @@ func decodeBody(body []byte) (contents, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return contents{}, errors.New("something follows its content")
 	}
-	if len(f.Entries) > MaxEntries || len(f.Spent) > MaxMemory || len(f.Cooldowns) > MaxMemory {
+	if len(f.Entries) > MaxEntries || len(f.Cooldowns) > MaxCooldowns {
 		return contents{}, errors.New("it holds more than it may")
 	}
 	c := contents{entries: map[Key]Entry{}, boot: f.Boot}
@@ -200,16 +186,12 @@ func decodeBody(body []byte) (contents, error) {
 		}
 		c.entries[key] = entry
 	}
-	for _, s := range f.Spent {
-		id := memcg.ID{Path: string(s.Cgroup), Inode: s.Inode}
-		c.memory.Spent = append(c.memory.Spent, Spent{id, s.Bytes, s.At})
-	}
 	for _, k := range f.Cooldowns {
 		id := memcg.ID{Path: string(k.Cgroup), Inode: k.Inode}
 		length := time.Duration(min(max(k.Length, -1), maxCooldown.Milliseconds()+1)) * time.Millisecond
-		c.memory.Cooldowns = append(c.memory.Cooldowns, Cooldown{id, k.Until, length, k.Why})
+		c.rests = append(c.rests, Cooldown{id, k.Until, length, k.Why})
 	}
-	if err := c.memory.check(); err != nil {
+	if err := checkRests(c.rests); err != nil {
 		return contents{}, err
 	}
 	return c, nil

@@ -37,9 +37,8 @@ func written(t testing.TB, entries ...Entry) []byte {
 func TestAJournalIsReadAsItWasWritten(t *testing.T) {
 	at := time.Unix(1_700_000_000, 5).UTC()
 	raw := memcg.ID{Path: "/machine.slice/\xff \x2d.scope", Inode: 1<<64 - 1}
-	want := contents{boot: "b", entries: map[Key]Entry{}, memory: Memory{
-		Spent:     []Spent{{memcg.ID{}, 5 << 20, at}, {pg, 0, at}},
-		Cooldowns: []Cooldown{{raw, at.Add(time.Minute), time.Minute, "streaming"}},
+	want := contents{boot: "b", entries: map[Key]Entry{}, rests: []Cooldown{
+		{raw, at.Add(time.Minute), time.Minute, "streaming"}, {pg, at, 0, ""},
 	}}
 	for _, e := range []Entry{anEntry(), {
 		Key: Key{raw, memcg.KnobMems}, Boot: "b", Before: "", Wrote: "0-3", Earlier: "0", At: at,
@@ -138,8 +137,8 @@ func TestTheBoundsOfAJournalAreHeld(t *testing.T) {
 	if err != nil || len(b) > 2<<20 {
 		t.Errorf("%d entries: %d bytes, %v", len(c.entries), len(b), err)
 	}
-	if _, err := encode(contents{memory: Memory{Spent: make([]Spent, MaxMemory+1)}}); !errors.Is(err, ErrTooMuch) {
-		t.Errorf("too many budgets: %v", err)
+	if _, err := encode(contents{rests: make([]Cooldown, MaxCooldowns+1)}); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("too many cool-downs: %v", err)
 	}
 	long := anEntry()
 	long.Why = strings.Repeat("ä", MaxWhy)
@@ -196,7 +195,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzBody(f *testing.F) {
 	_, body, _ := bytes.Cut(written(f, anEntry()), []byte{'\n'})
 	f.Add(body)
-	f.Add([]byte(`{"boot":"","entries":[],"spent":[{"bytes":1,"at":"2026-01-01T00:00:00Z"}]}`))
+	f.Add([]byte(`{"boot":"","entries":[],"cooldowns":[{"cgroup":"/a","inode":1,"until":"2026-01-01T00:00:00Z","length_ms":60000,"why":"lend"}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c, err := decode(seal(body))
 		if err != nil {

@@ -46,7 +46,7 @@ type Options struct {
 // Keeper sets knobs and puts them back, and has every value on disk before it
 // is written. It is safe for use by several goroutines: calls for different
 // cgroups go on side by side, a second call for the same one waits. Entries,
-// Holds and Memory never wait, neither for a knob nor for the disk.
+// Holds and Cooldowns never wait, neither for a knob nor for the disk.
 type Keeper struct {
 	store    *Store
 	host     Knobs
@@ -60,7 +60,7 @@ type Keeper struct {
 
 	mu      sync.Mutex // guards the rest, never held over a call that may block
 	entries map[Key]Entry
-	memory  Memory
+	rests   []Cooldown
 	busy    map[memcg.ID]chan struct{} // closed when the call for it is over
 	stopped bool
 }
@@ -73,7 +73,7 @@ func NewKeeper(s *Store, h Knobs, o Options) (*Keeper, error) {
 	}
 	k := &Keeper{
 		store: s, host: h, boot: o.Boot, rules: o.Rules, pageSize: o.PageSize, now: o.Now,
-		entries: s.read.entries, memory: s.read.memory, busy: map[memcg.ID]chan struct{}{}, atOnce: atOnce,
+		entries: s.read.entries, rests: s.read.rests, busy: map[memcg.ID]chan struct{}{}, atOnce: atOnce,
 	}
 	if k.rules == (Rules{}) {
 		k.rules = DefaultRules
@@ -85,7 +85,7 @@ func NewKeeper(s *Store, h Knobs, o Options) (*Keeper, error) {
 		k.now = time.Now
 	}
 	if s.read.boot != k.boot {
-		k.memory = k.memory.ofHost()
+		k.rests = nil
 	}
 	return k, nil
 }
@@ -116,7 +116,7 @@ func (k *Keeper) Forget(id memcg.ID) error {
 	}
 	left, viaErr := k.undoGone(slices.DeleteFunc(k.Entries(), func(e Entry) bool { return e.ID != id }))
 	return errors.Join(viaErr, k.commit(func() func() {
-		k.memory = k.memory.without(id)
+		k.rests = slices.DeleteFunc(slices.Clone(k.rests), func(c Cooldown) bool { return c.Cgroup == id })
 		maps.DeleteFunc(k.entries, func(key Key, _ Entry) bool { return key.ID == id && !left[key] })
 		return func() {}
 	}))
@@ -130,7 +130,7 @@ func (k *Keeper) knows(id memcg.ID) bool {
 			return true
 		}
 	}
-	return k.memory.knows(id)
+	return slices.ContainsFunc(k.rests, func(c Cooldown) bool { return c.Cgroup == id })
 }
 
 // record puts an entry on disk, or takes it out where e is nil. On an error
@@ -159,7 +159,7 @@ func (k *Keeper) commit(change func() (revert func())) error {
 	defer k.saving.Unlock()
 	k.mu.Lock()
 	revert := change()
-	now := contents{entries: maps.Clone(k.entries), memory: k.memory, boot: k.boot}
+	now := contents{entries: maps.Clone(k.entries), rests: k.rests, boot: k.boot}
 	k.mu.Unlock()
 	err := k.store.save(now)
 	if err != nil {

@@ -316,7 +316,7 @@ func TestWhoOnlyLooksDoesNotWaitForTheDisk(t *testing.T) {
 	<-writing
 	k.Entries()
 	k.Holds(id, memcg.KnobHigh)
-	k.Memory()
+	k.Cooldowns()
 	close(free)
 	if err := <-done; !errors.Is(err, syscall.EIO) || len(k.Entries()) != 0 || len(b.host.writes) != 0 {
 		t.Errorf("%v, journal %v, wrote %q", err, k.Entries(), b.host.writes)
@@ -374,7 +374,7 @@ func TestForgettingAGoneCgroupDropsAllOfIt(t *testing.T) {
 	b.mustSet(k, id, memcg.KnobHigh, "1048576", Written)
 	b.mustSet(k, id, memcg.KnobMems, "0", Written)
 	b.mustSet(k, other, memcg.KnobHigh, "1048576", Written)
-	if err := k.Remember(Memory{Cooldowns: []Cooldown{{Cgroup: id, Until: b.now.Add(time.Minute), Length: time.Minute}}}); err != nil {
+	if err := k.Remember([]Cooldown{{Cgroup: id, Until: b.now.Add(time.Minute), Length: time.Minute}}); err != nil {
 		t.Fatal(err)
 	}
 	b.host.remove("/pg")
@@ -383,8 +383,8 @@ func TestForgettingAGoneCgroupDropsAllOfIt(t *testing.T) {
 	}
 	k = b.restart(k)
 	defer k.store.Close()
-	if e := k.Entries(); len(e) != 1 || e[0].ID != other || len(k.Memory().Cooldowns) != 0 {
-		t.Errorf("left %v, %v", e, k.Memory())
+	if e := k.Entries(); len(e) != 1 || e[0].ID != other || len(k.Cooldowns()) != 0 {
+		t.Errorf("left %v, %v", e, k.Cooldowns())
 	}
 }
 
@@ -422,37 +422,30 @@ func TestAKeeperNeedsABootID(t *testing.T) {
 	}
 }
 
-func TestMemoryOutlivesARestartAndCgroupsABoot(t *testing.T) {
+func TestCooldownsOutliveARestartAndNoBoot(t *testing.T) {
 	b := newBench(t)
 	id := b.host.make("/pg")
 	k := b.start()
-	m := Memory{
-		Spent: []Spent{{Bytes: 5 << 20, At: b.now}, {Cgroup: id, Bytes: 1, At: b.now.Add(time.Hour)}},
-		Cooldowns: []Cooldown{
-			{Cgroup: id, Until: b.now.Add(time.Minute), Length: time.Minute, Why: "streaming"},
-			{Cgroup: id, Until: b.now.Add(-time.Second), Length: time.Minute},
-			{Cgroup: id, Until: b.now.Add(time.Hour), Length: time.Minute},
-		},
-	}
-	if err := k.Remember(m); err != nil {
+	if err := k.Remember([]Cooldown{
+		{Cgroup: id, Until: b.now.Add(time.Minute), Length: time.Minute, Why: "streaming"},
+		{Cgroup: id, Until: b.now.Add(-time.Second), Length: time.Minute},
+		{Cgroup: id, Until: b.now.Add(time.Hour), Length: time.Minute},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	k = b.restart(k)
-	got := k.Memory()
-	if len(got.Spent) != 2 || got.Spent[0].Bytes != 5<<20 || got.Spent[1].At.After(b.now) {
-		t.Errorf("spent %+v", got.Spent)
+	got := k.Cooldowns()
+	if len(got) != 2 || got[0].Why != "streaming" || !got[1].Until.Equal(b.now.Add(time.Minute)) {
+		t.Errorf("cool-downs %+v: want one, and one that a clock has stretched cut to its length", got)
 	}
-	if len(got.Cooldowns) != 2 || got.Cooldowns[0].Why != "streaming" || !got.Cooldowns[1].Until.Equal(b.now.Add(time.Minute)) {
-		t.Errorf("cool-downs %+v: want one, and one that a clock has stretched cut to its length", got.Cooldowns)
+	bad := []Cooldown{{Cgroup: memcg.ID{Path: "pg", Inode: 1}}}
+	if err := k.Remember(bad); !errors.Is(err, memcg.ErrInvalid) || len(k.Cooldowns()) != 2 {
+		t.Errorf("%v", err)
 	}
 	b.boot = "boot-2"
 	k = b.restart(k)
 	defer k.store.Close()
-	if got := k.Memory(); len(got.Spent) != 1 || got.Spent[0].Cgroup != (memcg.ID{}) || len(got.Cooldowns) != 0 {
+	if got := k.Cooldowns(); len(got) != 0 {
 		t.Errorf("after a boot: %+v", got)
-	}
-	bad := Memory{Cooldowns: []Cooldown{{Cgroup: memcg.ID{Path: "pg", Inode: 1}}}}
-	if err := k.Remember(bad); !errors.Is(err, memcg.ErrInvalid) || len(k.Memory().Spent) != 1 {
-		t.Errorf("%v", err)
 	}
 }

@@ -28,6 +28,9 @@ const (
 	// Described: which container a cgroup belongs to. It belongs to the next
 	// Tracked or Configured.
 	Described
+	// Rested: something is not to be tried on a cgroup for a while, since it was in
+	// vain in a run before. It comes before the first Tracked.
+	Rested
 	// ended is the mark at the end of a recording that was closed.
 	ended
 
@@ -52,7 +55,7 @@ type Event struct {
 	Cgroups  []memcg.ID         // Tracked
 	Complete bool               // Tracked: there are no others
 	Host     memcg.HostSample   // HostSeen
-	Cgroup   memcg.ID           // Looked, Heard, Described
+	Cgroup   memcg.ID           // Looked, Heard, Described, Rested
 	Glance   memcg.Field        // Looked: memory.current alone; absent: Sample or Err
 	Sample   memcg.Sample       // Looked
 	Err      error              // Looked: why there is no sample; an *Error once read
@@ -65,6 +68,7 @@ type Event struct {
 	Draws    []uint64 // Stepped: the numbers that were drawn
 	Done     []Result // Stepped, CameBack: one
 	Who      Who      // Described
+	Rest     Rest     // Rested
 	Recorded uint64   // of the end mark: events before it
 }
 
@@ -80,6 +84,13 @@ type Config struct {
 	Self string // the agent's own cgroup, "" where it is unknown
 	// Draws tells that there was a source of numbers to draw nodes with.
 	Draws bool
+}
+
+// Rest is a cool-down.
+type Rest struct {
+	Why    string
+	Until  time.Duration // since the recording began
+	Length time.Duration // of it in all
 }
 
 // Who is what was known of the container of a cgroup.

@@ -113,6 +113,8 @@ func full(k Kind, seed uint64) *Event {
 		e.Cgroup = all.Cgroup
 	case Described:
 		e.Cgroup, e.Who = all.Cgroup, all.Who
+	case Rested:
+		e.Cgroup, e.Rest = all.Cgroup, all.Rest
 	}
 	return &e
 }

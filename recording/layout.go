@@ -32,6 +32,11 @@ func (c *codec) event(e *Event) {
 	case Described:
 		c.id(&e.Cgroup)
 		c.who(&e.Who)
+	case Rested:
+		c.id(&e.Cgroup)
+		str(c, &e.Rest.Why)
+		c.span(&e.Rest.Until)
+		c.span(&e.Rest.Length)
 	case ended:
 		num(c, &e.Recorded)
 	}

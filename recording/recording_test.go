@@ -403,7 +403,7 @@ func TestTheLayoutIsThatOfItsVersion(t *testing.T) {
 	}
 	h := NewHeader("p", "h", noon)
 	for kind, want := range map[Kind]int{
-		Configured: 7, Tracked: 9, HostSeen: 60, Looked: 147, Stepped: 205, CameBack: 200, Heard: 5, Described: 45,
+		Configured: 7, Tracked: 9, HostSeen: 60, Looked: 147, Stepped: 205, CameBack: 200, Heard: 5, Described: 45, Rested: 8,
 	} {
 		texts := map[string]uint64{}
 		c := codec{stats: h.keys()[:3], perNode: 2, number: func(s string) uint64 { texts[s] = uint64(len(texts)); return texts[s] }}
