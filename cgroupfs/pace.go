@@ -37,13 +37,15 @@ func (p *pace) chunk() uint64 {
 
 // learn adapts to a write of size bytes that took a time: down to what would
 // have fitted at once, up by doubling, and only where the chunk was used whole
-// and took less than half the time.
+// and took less than half the time. Chunks are multiples of the least one, so
+// that cutting one to whole pages leaves it whole.
 func (p *pace) learn(size uint64, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case took > aimedWrite:
-		p.size = max(leastChunk, uint64(float64(size)*float64(aimedWrite)/float64(took)))
+		fits := uint64(float64(size) * float64(aimedWrite) / float64(took))
+		p.size = max(leastChunk, fits/leastChunk*leastChunk)
 	case took < aimedWrite/2 && size >= p.size:
 		p.size = min(mostChunk, 2*p.size)
 	}

@@ -142,6 +142,27 @@ func TestChunksFollowTheTimeAWriteTakes(t *testing.T) {
 	}
 }
 
+// A write that was held up, by a busy CPU say, makes the next ones small, whatever
+// size that gives; it must not keep them small.
+func TestThePaceRecoversFromAWriteThatWasHeldUp(t *testing.T) {
+	for _, slow := range []time.Duration{51, 67, 97, 311, 1009, 1999} {
+		k := newReclaimer(t, 4096*mib)
+		held := slow * time.Millisecond
+		k.react = func(k *reclaimer, bytes uint64) error {
+			k.take(bytes)
+			k.now = k.now.Add(held + time.Duration(bytes)*time.Second/(1024*mib))
+			held = 0
+			return nil
+		}
+		if o := k.run(memcg.Reclaim{Bytes: 512 * mib, Deadline: time.Hour}); o.Err != nil {
+			t.Fatal(o.Err)
+		}
+		if !slices.ContainsFunc(k.asked[1:], func(size uint64) bool { return size >= 16*mib }) {
+			t.Errorf("held up for %d ms: chunks %v at 1 GiB/s, want some of 16 MiB and more", slow, k.asked)
+		}
+	}
+}
+
 func TestThePaceStaysWithinItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p pace
