@@ -8,7 +8,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # Static binaries: bin/memlab is also the init of its guests.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: all build run test unit lint lab conform matrix bench fuzz packages packages-check clean help
+.PHONY: all build run test unit lint manifests lab conform matrix bench fuzz packages packages-check clean help
 
 all: build
 
@@ -22,7 +22,7 @@ build: ## build bin/memagent and bin/memlab
 run: build ## watch this host, or a demonstration in a guest where the host has no cgroup v2 memory
 	@scripts/demo
 
-test: lint unit conform lab ## unit tests, lint and the lab on kernel $(KERNEL)
+test: lint unit manifests conform lab ## unit tests, lint, manifests and the lab on kernel $(KERNEL)
 
 unit: ## unit tests with the race detector
 	@scripts/need gcc:gcc /usr/include/stdlib.h:libc6-dev # the race detector needs cgo
@@ -32,6 +32,9 @@ unit: ## unit tests with the race detector
 
 lint: ## gofmt, go vet and staticcheck
 	@scripts/lint
+
+manifests: ## the Kubernetes manifests against the types of its API
+	@scripts/manifests-check
 
 lab: build ## each lab scenario once, in its short form, on kernel $(KERNEL)
 	bin/memlab setup --kernel $(KERNEL)
@@ -57,11 +60,10 @@ fuzz: ## every fuzz target for half a minute
 packages: ## .deb and .rpm in dist/, for ARCH (Go's names; default: this machine's)
 	@scripts/packages
 
-packages-check: ## build the packages twice, install and purge them in a throw-away root; alerts and manifests
+packages-check: manifests ## build the packages twice, install and purge them in a throw-away root; alerts and manifests
 	@scripts/packages-check
 	@scripts/promtool --version >/dev/null # for the tests of packaging/
 	$(GO) test -count 1 ./packaging/
-	@scripts/manifests-check
 
 clean: ## remove what was built here; downloads stay in the cache folder
 	rm -rf bin dist
