@@ -168,6 +168,28 @@ func TestAValueIsPutBackEvenWhereItsManagerIsGone(t *testing.T) {
 	}
 }
 
+func TestAManagerIsNotMadeToWaitForTheKernel(t *testing.T) {
+	b, m, k := newManaged(t)
+	id := b.host.make("/a")
+	b.host.set("/a", memcg.KnobHigh, "8192")
+	b.mustSet(k, id, memcg.KnobHigh, "65536", Written)
+	free := make(chan struct{})
+	b.host.block = func(Key) <-chan struct{} { return free }
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if u := k.Restore(ctx, id, memcg.KnobHigh); u.How != NotUndone || !errors.Is(u.Err, memcg.ErrPartial) {
+		t.Errorf("Restore() = %v, %v; want not undone yet", u.How, u.Err)
+	}
+	b.wantKnob("/a", memcg.KnobHigh, "8192")
+	m.wantNotes(t, "map[/a memory.high:65536]")
+	close(free)
+	k = b.restart(k)
+	defer k.store.Close()
+	k.Recover(context.Background())
+	m.wantNotes(t, "map[]")
+	b.wantKnob("/a", memcg.KnobHigh, "8192")
+}
+
 func TestACrashBetweenAnyTwoStepsLeavesAManagerNothing(t *testing.T) {
 	ctx := context.Background()
 	for _, step := range Steps() {

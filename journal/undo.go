@@ -275,7 +275,11 @@ func (k *Keeper) undo(ctx context.Context, h *hold, e Entry) Undone {
 		u.How = CgroupGone
 		return u
 	}
-	if err == nil && e.Via != "" && !inFlight {
+	if err == nil && e.Via != "" && inFlight {
+		// The manager's own write of the value would have to wait as well.
+		return fail(fmt.Errorf("its file holds it, and the kernel still reclaims for that: %w", memcg.ErrPartial))
+	}
+	if err == nil && e.Via != "" {
 		put, inFlight, err = k.putBackVia(ctx, h, e, put)
 	}
 	if err != nil {
