@@ -142,7 +142,9 @@ func (c *Catalog) describe(e *entry, uid string, candidates []Candidate, folders
 	for _, cand := range candidates {
 		if outer := c.own[cand.Path]; cand.Inner != "" && outer != nil && outer.settled && outer.d.ID == cand.ID {
 			e.d, e.settled = outer.d, true // it is inside of one that is known
-			e.d.Inner, e.d.Faults = cand.Inner, nil
+			if e.d.Inner = cand.Inner; cand.Inner != Payload {
+				e.d.Faults = nil // told of the container itself
+			}
 			return
 		}
 		spec, runtime, err := c.find(cand, folders)

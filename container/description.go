@@ -52,9 +52,10 @@ const (
 // Known reports whether anything is known.
 func (d *Description) Known() bool { return d.ID != "" || d.Pod.UID != "" }
 
-// RuntimesOwn reports whether the cgroup is the one that crun makes inside a
-// container's own for its processes. Limits are on the container's own.
-func (d *Description) RuntimesOwn() bool { return d.Inner == "/container" }
+// Payload is the cgroup that crun makes inside a container's own for its
+// processes, below that one's path. The limits are on it; crun 1.8.5 and later set
+// that of memory on the container's own as well.
+const Payload = "/container"
 
 // sandbox is how the container that holds a pod's namespaces is named.
 const sandbox = "POD"
@@ -89,7 +90,7 @@ func (d *Description) Label() string {
 			name = d.Runtime + "/" + name
 		}
 	}
-	if d.Inner != "" {
+	if d.Inner != "" && d.Inner != Payload { // which is all of the container
 		name += ":" + d.Inner
 	}
 	return name

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"errors"
-	"path"
 	"strings"
 	"time"
 
@@ -51,13 +50,13 @@ func (c *Core) ask(id memcg.ID) who {
 // that it grants, and has w say what of them. nil: the cgroup is not watched.
 func (c *Core) policyFor(id memcg.ID, w *who) *config.Policy {
 	d := &w.d
-	policy := MatchDescribed(c.cfg, id, d)
+	policy := MatchDescribed(c.cfg, id, d, c.payloads)
 	if policy == nil {
 		return nil
 	}
 	wishes, faults := c.cfg.Wishes(d.Annotations, d.Swappiness)
-	if faults = append(d.Faults[:len(d.Faults):len(d.Faults)], faults...); len(faults) > 0 && d.Inner == "" {
-		c.notify.Warn("container "+id.Path, errors.Join(faults...), "this part of what its container says, or all of it, is passed over")
+	if faults = append(d.Faults[:len(d.Faults):len(d.Faults)], faults...); len(faults) > 0 && (d.Inner == "" || d.Inner == container.Payload) {
+		c.notify.Warn("container "+strings.TrimSuffix(id.Path, container.Payload), errors.Join(faults...), "this part of what its container says, or all of it, is passed over")
 	}
 	if !d.Known() {
 		return policy
@@ -72,15 +71,36 @@ func (c *Core) policyFor(id memcg.ID, w *who) *config.Policy {
 }
 
 // MatchDescribed returns the policy that a cgroup falls under, given what is
-// known of its container; nil where it is not watched. crun keeps the processes
-// of a container in a cgroup inside the container's own; where both fall under
-// one policy the container's own, which has the limits, stands for both.
-func MatchDescribed(cfg *config.Config, id memcg.ID, d *container.Description) *config.Policy {
+// known of its container and where containers' processes are; nil where it is not
+// watched.
+func MatchDescribed(cfg *config.Config, id memcg.ID, d *container.Description, in Payloads) *config.Policy {
 	policy := cfg.MatchContainer(id.Path, d.Annotations)
-	if policy != nil && d.RuntimesOwn() && cfg.MatchContainer(path.Dir(id.Path), d.Annotations) == policy {
+	if policy != nil && in.standFor(cfg, id, d, policy) {
 		return nil
 	}
 	return policy
+}
+
+// Payloads has the paths of the cgroups in which there is one by the name that
+// crun gives to that of a container's processes.
+type Payloads map[string]bool
+
+// FindPayloads looks for them among all cgroups.
+func FindPayloads(all []memcg.ID) Payloads {
+	p := Payloads{}
+	for _, id := range all {
+		if outer, ok := strings.CutSuffix(id.Path, container.Payload); ok {
+			p[outer] = true
+		}
+	}
+	return p
+}
+
+// standFor reports whether the cgroup of a container's processes stands for the
+// container's own, where both fall under one policy: all the memory is there, and
+// so are the limits, which crun before 1.8.5 sets nowhere else.
+func (p Payloads) standFor(cfg *config.Config, id memcg.ID, d *container.Description, policy *config.Policy) bool {
+	return p[id.Path] && d.ID != "" && d.Inner == "" && cfg.MatchContainer(id.Path+container.Payload, d.Annotations) == policy
 }
 
 // inWords says for people what a container's spec asks for, and what of
@@ -107,9 +127,9 @@ func inWords(d *container.Description, wishes config.Wishes, denied []string) st
 }
 
 // askAgain asks who a watched cgroup is where that was not settled, and has it
-// start anew where its policy is another by that.
+// start anew where its policy is another by that, or where another stands for it now.
 func (c *Core) askAgain(cg *cgroup, now time.Time) {
-	if cg.who.settled {
+	if cg.who.settled && !c.payloads[cg.id.Path] {
 		return
 	}
 	who := c.ask(cg.id)

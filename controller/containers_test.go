@@ -129,10 +129,50 @@ func TestAContainerThatIsKnownLateTakesItsPolicyThen(t *testing.T) {
 	own.Inner = "/container"
 	k.is[inner.Path] = own
 	got, gone := b.core.Track([]memcg.ID{a, inner}, true, b.now)
-	if len(got) != 1 || got[0] != a || b.core.cgroups[a].policy.Name != "databases" || len(gone) != 0 {
+	if len(got) != 1 || got[0] != inner || b.core.cgroups[inner].policy.Name != "databases" || len(gone) != 0 {
 		t.Errorf("watched %v, gone %v", got, gone)
 	}
-	if left := b.core.Unwatched(); len(left) != 1 || left[0] != inner {
-		t.Errorf("crun's own cgroup is left to the container's: %v", left)
+	if left := b.core.Unwatched(); len(left) != 1 || left[0] != a {
+		t.Errorf("the container's own is left to that of its processes: %v", left)
+	}
+}
+
+func TestTheCgroupOfAContainersProcessesStandsForItFromWhenItIsThere(t *testing.T) {
+	b := newBench(t, telemetry.Enforce, "", heeding)
+	own := app("policy", "database")
+	own.Inner = container.Payload
+	own.Faults = []error{errors.New("half of it is nonsense")}
+	b.core.DescribeBy(&known{is: map[string]container.Description{"/kubepods/a": app("policy", "database"), "/kubepods/a/container": own}})
+	a, inner := id("/kubepods/a"), id("/kubepods/a/container")
+	for _, step := range []struct {
+		name string
+		all  []memcg.ID
+		want memcg.ID
+	}{
+		{"alone", []memcg.ID{a}, a},
+		{"with that of its processes", []memcg.ID{a, inner}, inner},
+		{"the same again", []memcg.ID{a, inner}, inner},
+		{"alone again", []memcg.ID{a}, a},
+	} {
+		if got, _ := b.core.Track(step.all, true, b.now); len(got) != 1 || got[0] != step.want {
+			t.Errorf("%s: watched %v, want %v", step.name, got, step.want)
+		}
+	}
+	if told := strings.Join(b.notes.said, "\n"); told != "container /kubepods/a" {
+		t.Errorf("told %q", told)
+	}
+}
+
+func TestAPolicyForTheContainersOwnCgroupAloneKeepsIt(t *testing.T) {
+	b := newBench(t, telemetry.Enforce, "", `policies:
+  - name: own
+    match: [{path: /kubepods/a}]
+`)
+	d := app()
+	own := d
+	own.Inner = container.Payload
+	b.core.DescribeBy(&known{is: map[string]container.Description{"/kubepods/a": d, "/kubepods/a/container": own}})
+	if got := b.track(id("/kubepods/a"), id("/kubepods/a/container")); len(got) != 1 || got[0] != id("/kubepods/a") {
+		t.Errorf("watched %v", got)
 	}
 }

@@ -110,6 +110,7 @@ type Core struct {
 	nodes  nodes
 
 	describer Describer
+	payloads  Payloads
 	unwatched []memcg.ID
 
 	requests []Request
@@ -152,6 +153,7 @@ func (c *Core) Track(all []memcg.ID, complete bool, now time.Time) (watched, gon
 	c.unwatched = c.unwatched[:0]
 	if c.describer != nil {
 		c.describer.Round(all, complete)
+		c.payloads = FindPayloads(all)
 	}
 	here := make(map[memcg.ID]bool, len(all))
 	for _, id := range all {

@@ -19,10 +19,11 @@ func matchNow(cfg *config.Config, root string, all []memcg.ID) matcher {
 	}
 	defer catalog.Close()
 	catalog.Round(all, true)
+	payloads := controller.FindPayloads(all)
 	policies := make(map[memcg.ID]*config.Policy, len(all))
 	for _, id := range all {
 		d, _ := catalog.Describe(id)
-		policies[id] = controller.MatchDescribed(cfg, id, &d)
+		policies[id] = controller.MatchDescribed(cfg, id, &d, payloads)
 	}
 	return func(id memcg.ID) *config.Policy { return policies[id] }
 }

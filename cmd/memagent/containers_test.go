@@ -63,7 +63,7 @@ func TestAContainerHasThePolicyThatItsAnnotationChoosesAndItsSwappiness(t *testi
 		switch {
 		case r.Message == "decision":
 			decisions++
-			if r.Cgroup != "/system.slice/crun-web.scope" || r.Name != "crun/web" || r.Policy != "web" || r.Container.ID != "web" || r.Container.Asks != "swappiness 20" {
+			if r.Cgroup != "/system.slice/crun-web.scope/container" || r.Name != "crun/web" || r.Policy != "web" || r.Container.ID != "web" || r.Container.Asks != "swappiness 20" {
 				t.Errorf("got %s", line)
 			}
 		case strings.HasPrefix(r.Notice, "container "):
