@@ -14,7 +14,7 @@ import (
 // first round of the window; after that hardly anything should.
 const (
 	hotColdLent      = 0.05 // of off's swap-ins, once the window has been everywhere
-	hotColdLentShort = 9    // loops
+	hotColdLentShort = 7    // loops
 )
 
 var hotColdLend = Scenario{
