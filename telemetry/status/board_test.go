@@ -154,7 +154,7 @@ func TestACgroupThatIsGoneCanBeAskedAboutForAWhile(t *testing.T) {
 
 func TestACgroupIsFoundByWhatPeopleType(t *testing.T) {
 	b := testBoard()
-	for i, path := range []string{"/system.slice/nginx.service", "/system.slice/nginx.service/worker", "/batch/job-1", "/batch/job-2", "/user.slice/job-1"} {
+	for i, path := range []string{"/system.slice/nginx.service", "/system.slice/nginx.service/worker", "/batch/job-1", "/batch/job-2", "/user.slice/job-1", "/system.slice/crun-web.scope/container"} {
 		b.Record(quietly(path, uint64(i), 5))
 	}
 	for name, want := range map[string]string{
@@ -162,6 +162,8 @@ func TestACgroupIsFoundByWhatPeopleType(t *testing.T) {
 		"system.slice/nginx.service/":               "/system.slice/nginx.service",
 		"/sys/fs/cgroup/system.slice/nginx.service": "/system.slice/nginx.service",
 		"nginx.service":                             "/system.slice/nginx.service",
+		"/system.slice/crun-web.scope":              "/system.slice/crun-web.scope/container",
+		"crun-web.scope":                            "/system.slice/crun-web.scope/container",
 		"job-2":                                     "/batch/job-2",
 		"batch/job-1":                               "/batch/job-1",
 	} {

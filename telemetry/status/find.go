@@ -11,17 +11,21 @@ import (
 // maxNear is how many names are suggested.
 const maxNear = 5
 
+// payload is the cgroup that crun makes for a container's processes, below the
+// container's own, which is the one that people know.
+const payload = "/container"
+
 // find returns the cgroup that name means: its path, its path with the usual
 // mount before it, the name of its container, or the end of the path of one
-// cgroup only. Among equals the
-// living one counts, then the one that went last. Without one it is nil.
+// cgroup only, with or without that of a container's processes behind it. Among
+// equals the living one counts, then the one that went last. Without one it is nil.
 func (b *Board) find(want string) *history {
 	var ends []*history
 	for _, h := range b.cgroups {
 		switch {
 		case h.id.Path == want:
 			return h
-		case strings.HasSuffix(h.id.Path, want), h.latest.name != "" && "/"+h.latest.name == want:
+		case strings.HasSuffix(h.id.Path, want), strings.HasSuffix(strings.TrimSuffix(h.id.Path, payload), want), h.latest.name != "" && "/"+h.latest.name == want:
 			ends = append(ends, h)
 		}
 	}
