@@ -153,24 +153,28 @@ func nearest(name string, words []string) string {
 	return best
 }
 
-// distance is the number of single letters to change, add or remove between a
-// and b (Levenshtein).
+// distance is the number of single letters to change, add or remove, and of
+// neighbours to swap, between a and b (Levenshtein, with swaps that nothing else
+// is done to).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	var before []int // the row two above
+	above, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
 	}
 	for i := range len(a) {
-		corner := row[0]
-		row[0]++
+		row[0] = i + 1
 		for j := range len(b) {
-			change := corner
+			change := above[j]
 			if a[i] != b[j] {
 				change++
 			}
-			corner = row[j+1]
-			row[j+1] = min(change, corner+1, row[j]+1)
+			row[j+1] = min(change, above[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, above, row = above, row, slices.Clone(above)
 	}
-	return row[len(b)]
+	return above[len(b)]
 }

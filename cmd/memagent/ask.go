@@ -25,8 +25,9 @@ func statusCommand(e env) *cobra.Command {
 		Use:   "status",
 		Short: "Show what the running memagent sees",
 		Long: `Asks the running memagent, over the socket that its config has under
-telemetry.status, what it sees: how it is itself, what the host has, and a line for
-each watched cgroup, the largest first. COST is the share of time spent on bringing
+telemetry.status or that it was started with (memagent run --status PATH), what it
+sees: how it is itself, what the host has, and a line for each watched cgroup, the
+largest first. COST is the share of time spent on bringing
 evicted pages back, PRESS the share stalled on memory; "-" is not known, which is
 not zero.
 

@@ -21,6 +21,7 @@ type checkFlags struct {
 	config, root string
 	brief, json  bool
 	schema       bool
+	configOnly   bool
 }
 
 func checkCommand(e env) *cobra.Command {
@@ -32,6 +33,9 @@ func checkCommand(e env) *cobra.Command {
 thing costs. It changes nothing. Only where the config enforces it asks a matched
 cgroup's memory.reclaim for zero bytes, to learn which arguments the kernel takes.
 
+With --config-only the host is not looked at, for where configs are written and not
+carried out: exit 0 means that this config is right.
+
 Exit codes: 0 all that the config asks for can be done, 1 this host cannot do it,
 2 the config is wrong.`,
 		Args: noArgs,
@@ -42,6 +46,7 @@ Exit codes: 0 all that the config asks for can be done, 1 this host cannot do it
 	flags.StringVar(&f.root, "root", "/", "`DIR` where the host's / is seen")
 	flags.BoolVar(&f.brief, "brief", false, "say in one sentence whether this host can be watched")
 	flags.BoolVar(&f.json, "json", false, "print the findings as JSON")
+	flags.BoolVar(&f.configOnly, "config-only", false, "check the config alone, on any machine")
 	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of the config and end")
 	return cmd
 }
@@ -72,8 +77,15 @@ func (f *checkFlags) check(ctx context.Context, e env) error {
 	if f.brief && f.json {
 		return usageError{errors.New("--brief and --json contradict each other")}
 	}
+	if f.configOnly && (f.config == "" || f.brief || f.json) {
+		return usageError{errors.New("--config-only takes a config, -c FILE, and neither --brief nor --json, which are about the host")}
+	}
 	cfg, err := loadConfig(f.config)
 	if err != nil {
+		return err
+	}
+	if f.configOnly {
+		_, err := fmt.Fprintf(e.out, "%s is right: mode %s, policies for cgroups: %d\n", f.config, cfg.Mode, len(cfg.Policies))
 		return err
 	}
 	var opts []cgroupfs.Option

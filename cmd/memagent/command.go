@@ -49,9 +49,10 @@ it each one really needs, and reclaims the rest by a policy. Without a config it
 observes everything and writes nothing.
 
 Try it in this order:
-  memagent check            can this host do it, and what is missing
-  memagent run              watch and decide, write nothing
-  memagent run -c FILE --enforce`,
+  memagent check                  can this host do it, and what is missing
+  memagent run                    watch and decide, write nothing
+  memagent run -c FILE --observe  what would this config do
+  memagent run -c FILE --enforce  do it; whatever it changes is put back at its end`,
 		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
@@ -64,7 +65,7 @@ Try it in this order:
 	root.SetErr(e.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(runCommand(e), checkCommand(e), restoreCommand(e), statusCommand(e), topCommand(e), explainCommand(e), recordCommand(e), replayCommand(e), reportCommand(e), versionCommand(e))
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var code silent
 	var usage usageError
 	var noController *cgroupfs.NoMemoryController
@@ -80,7 +81,7 @@ Try it in this order:
 		fmt.Fprintf(e.err, "memagent: %v\n", err)
 		return exitHost
 	case errors.As(err, &usage):
-		fmt.Fprintf(e.err, "memagent: %v\nSee memagent --help.\n", err)
+		fmt.Fprintf(e.err, "memagent: %v\nSee %s --help.\n", err, cmd.CommandPath())
 		return exitConfig
 	}
 	fmt.Fprintf(e.err, "memagent: %v\n", err)

@@ -103,6 +103,20 @@ func TestABadConfigShowsEveryErrorAndStartsNothing(t *testing.T) {
 	}
 }
 
+func TestAConfigCanBeCheckedWhereItIsNotCarriedOut(t *testing.T) {
+	good, bad := configFile(t, enforcing), configFile(t, "moed: enforce\n")
+	code, out, errs := command(t, "check", "--config-only", "-c", good, "--root", t.TempDir())
+	if code != exitOK || out != good+" is right: mode enforce, policies for cgroups: 1\n" || errs != "" {
+		t.Errorf("exit %d, %q, %q", code, out, errs)
+	}
+	if code, _, errs = command(t, "check", "--config-only", "-c", bad); code != exitConfig || !strings.Contains(errs, "did you mean mode?") {
+		t.Errorf("a bad one: exit %d, %q", code, errs)
+	}
+	if code, _, errs = command(t, "check", "--config-only"); code != exitConfig || !strings.Contains(errs, "See memagent check --help") {
+		t.Errorf("none: exit %d, %q", code, errs)
+	}
+}
+
 func TestAMissingConfigIsNotABadOne(t *testing.T) {
 	code, _, errs := command(t, "check", "-c", "/nonexistent.yaml")
 	if code != exitConfig || !strings.Contains(errs, "/nonexistent.yaml") {

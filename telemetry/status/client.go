@@ -141,7 +141,7 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 func (c *Client) unreachable(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w at %s: there is no such socket. Is memagent running, and does its config have telemetry.status? (%w)", ErrNoAgent, c.socket, fs.ErrNotExist)
+		return fmt.Errorf("%w at %s: there is no such socket. Is memagent running, with --status PATH or with telemetry.status in its config? (%w)", ErrNoAgent, c.socket, fs.ErrNotExist)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w at %s: the socket is there and nobody listens; a memagent that was killed left it behind (%w)", ErrNoAgent, c.socket, syscall.ECONNREFUSED)
 	case errors.Is(err, fs.ErrPermission):

@@ -96,7 +96,7 @@ func TestWhenNobodyAnswersTheErrorSaysWhy(t *testing.T) {
 		kind   error
 		text   string
 	}{
-		"there is no socket":        {filepath.Join(dir, "none"), ErrNoAgent, "Is memagent running, and does its config have telemetry.status?"},
+		"there is no socket":        {filepath.Join(dir, "none"), ErrNoAgent, "Is memagent running, with --status PATH or with telemetry.status in its config?"},
 		"a killed agent left it":    {left, ErrNoAgent, "a memagent that was killed left it behind"},
 		"the agent stops meanwhile": {breaks, ErrNoAgent, "it may just be stopping"},
 		"it is another program":     {agent(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })), ErrAnswer, "is it a memagent of another version?"},
