@@ -44,6 +44,8 @@ func TestTheUnitGrantsWhatMemagentNeeds(t *testing.T) {
 		"Slice":                 {"-.slice", "MemoryMin counts only up to that of the parent"},
 		// Config and usage errors do not go away by starting again.
 		"RestartPreventExitStatus": {"2", "the exit code of a wrong config"},
+		"Environment":              {"GOTRACEBACK=crash", "a panic and an abort by the watchdog are no exit code 2, but a signal"},
+		"LimitCORE":                {"0", "such an end leaves no dump"},
 	} {
 		if got := strings.Join(u[name], "; "); got != c.want {
 			t.Errorf("%s=%s, want %q: %s", name, got, c.want, c.why)
