@@ -8,7 +8,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # Static binaries: bin/memlab is also the init of its guests.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: all build run test unit lint manifests lab conform matrix bench fuzz packages packages-check clean help
+.PHONY: all build run test unit lint manifests lab conform host matrix bench fuzz packages packages-check clean help
 
 all: build
 
@@ -46,6 +46,11 @@ conform: build ## the real host against the simulated host's own suite, in a gue
 	bin/memlab exec --kernel $(KERNEL) -- bin/cgroupfs.test -test.v -test.run ConformsOnARealKernel -guest
 	CGO_ENABLED=0 $(GO) test -c -o bin/memagent.test ./cmd/memagent
 	bin/memlab exec --kernel $(KERNEL) -- bin/memagent.test -test.v -test.run OnARealKernel -guest
+
+host: build packages ## the package on a container host with systemd, podman and containerd, in a guest on kernel $(KERNEL)
+	@scripts/need mmdebstrap:mmdebstrap
+	bin/memlab setup --kernel $(KERNEL)
+	bin/memlab run host --agent on --kernel $(KERNEL)
 
 matrix: build ## every scenario on kernels 6.1, 6.12 and the latest, medians of $(RUNS) runs
 	bin/memlab setup

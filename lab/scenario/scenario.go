@@ -54,7 +54,7 @@ type Scenario struct {
 }
 
 // all are the scenarios there are.
-var all = []Scenario{squeeze, observe, fileThrash, stream, memoryQoS, swappiness, hotCold, hotColdLend, zipf, nodeImbalance, build, swapInsanity, tiered, cacheLend, crash, reloadFight}
+var all = []Scenario{squeeze, observe, fileThrash, stream, memoryQoS, swappiness, hotCold, hotColdLend, zipf, nodeImbalance, build, swapInsanity, tiered, cacheLend, crash, reloadFight, host}
 
 // All returns the scenarios, sorted by name.
 func All() []Scenario {
