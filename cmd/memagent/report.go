@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	"github.com/rs/zerolog"
@@ -50,7 +51,7 @@ func (f *reportFlags) report(e env, path string) error {
 		return err
 	}
 	paths, others := survey.Pick(f.most)
-	page := pages.NewPage(header.Host+", recorded by "+header.Program, paths)
+	page := pages.NewPage(strings.TrimSuffix(header.Host, ".")+", recorded by "+header.Program, paths)
 	if ended != nil {
 		page.Notes = append(page.Notes, ended.Error()+": what came later is not shown")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,7 +74,7 @@ func Summary(s *status.Status) []string {
 	lines := []string{
 		fmt.Sprintf("memagent %s (pid %d), mode %s, up %s, looks every %s%s", a.Version, a.PID, a.Mode, span(s.Now.Sub(a.Started)),
 			time.Duration(a.IntervalMS)*time.Millisecond, lastLook(s)),
-		fmt.Sprintf("config %s: %d policies, %d cgroups watched", a.Config.Name, a.Config.Policies, len(s.Cgroups)),
+		fmt.Sprintf("config %s: %s, %s watched", a.Config.Name, count(a.Config.Policies, "policy", "policies"), count(len(s.Cgroups), "cgroup", "cgroups")),
 	}
 	if a.Config.Refused != "" {
 		lines = append(lines, "REFUSED is what the config says now; the one before stays in force: "+a.Config.Refused)
@@ -84,6 +85,13 @@ func Summary(s *status.Status) []string {
 	return append(lines, hostLine(&s.Host),
 		fmt.Sprintf("%d requests made, %d in flight, %s taken; memagent itself used %s of CPU and at most %s",
 			a.Requests, a.InFlight, telemetry.Bytes(a.Reclaimed), time.Duration(a.CPUMS)*time.Millisecond, telemetry.Bytes(a.PeakRSS)))
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
 }
 
 func hostLine(h *status.Host) string {
