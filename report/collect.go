@@ -69,6 +69,7 @@ type hostFigures struct {
 	some            series
 	stalled         memcg.Field
 	at              time.Time
+	readings        int
 }
 
 // figures are those of one cgroup, by its path: one that comes back at the same
@@ -109,6 +110,7 @@ func NewPage(title string, paths []string) *Page {
 func (p *Page) Host(at time.Time, h *memcg.HostSample) {
 	i := p.clock.span(at)
 	f := &p.host
+	f.readings++
 	if v, ok := h.MemTotal.Get(); ok {
 		f.total = v
 	}

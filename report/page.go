@@ -56,6 +56,7 @@ func (p *Page) Write(w io.Writer) error {
 	}{
 		Title: p.Title, Notes: p.Notes, Samples: p.samples, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
 	}
+	p.clock.widen(p.host.readings)
 	if p.clock.used() > 0 {
 		view.From, view.To = p.clock.start.Format(timeForm), p.clock.last.Format(timeForm)
 		view.Span = p.clock.width.String()
@@ -169,7 +170,7 @@ func (p *Page) marks(f *figures) (list []mark) {
 		var parts []string
 		if a.requests > 0 {
 			m.Class = "request"
-			parts = append(parts, fmt.Sprintf("%d requests for %s", a.requests, size(a.asked)))
+			parts = append(parts, fmt.Sprintf("%s for %s", many(a.requests, "request"), size(a.asked)))
 		}
 		if a.taken > 0 {
 			parts = append(parts, fmt.Sprintf("%s taken, %s of it to swap", size(a.taken), size(a.swapped)))
@@ -179,7 +180,7 @@ func (p *Page) marks(f *figures) (list []mark) {
 		}
 		if a.settings > 0 {
 			m.Class = "setting"
-			parts = append(parts, fmt.Sprintf("%d limits written", a.settings))
+			parts = append(parts, many(a.settings, "limit")+" written")
 		}
 		if len(parts) == 0 { // an outcome that took nothing
 			m.Class = "request"
@@ -193,6 +194,13 @@ func (p *Page) marks(f *figures) (list []mark) {
 		list = append(list, m)
 	}
 	return list
+}
+
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func size(v float64) string { return telemetry.Bytes(uint64(max(v, 0))) }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,20 @@ func draw(t testing.TB, p *Page) string {
 	return b.String()
 }
 
+func TestAShortRecordingIsDrawnInLinesAndNotInDashes(t *testing.T) {
+	for interval, want := range map[time.Duration]time.Duration{time.Second: time.Second, 5 * time.Second: 8 * time.Second, 59 * time.Second: time.Minute + 4*time.Second} {
+		p := NewPage("a test", nil)
+		for i := range 60 {
+			p.Host(noon.Add(time.Duration(i)*interval), &memcg.HostSample{MemFree: memcg.Value(mib)})
+		}
+		draw(t, p)
+		_, known := p.host.free.values(&p.clock)
+		if p.clock.width != want || slices.Contains(known, false) {
+			t.Errorf("read every %v: steps of %v, known %v", interval, p.clock.width, known)
+		}
+	}
+}
+
 func TestThePageLoadsNothingAndSaysWhatNamesSay(t *testing.T) {
 	_, html := day(t, 1)
 	if m := regexp.MustCompile(`(?i)(src|href)\s*=\s*["']?[^#"'\s>]|url\(|@import|https?:`).FindString(html); m != "" {
@@ -88,12 +103,12 @@ func TestEveryActionIsMarkedHoweverLongTheDay(t *testing.T) {
 	for _, hours := range []int{1, 24} {
 		p, html := day(t, hours)
 		requests, settings := 0, 0
-		for _, m := range regexp.MustCompile(`title="(\d+) requests`).FindAllStringSubmatch(html, -1) {
+		for _, m := range regexp.MustCompile(`title="(\d+) requests?`).FindAllStringSubmatch(html, -1) {
 			n := 0
 			fmt.Sscan(m[1], &n)
 			requests += n
 		}
-		for _, m := range regexp.MustCompile(`(\d+) limits written`).FindAllStringSubmatch(html, -1) {
+		for _, m := range regexp.MustCompile(`(\d+) limits? written`).FindAllStringSubmatch(html, -1) {
 			n := 0
 			fmt.Sscan(m[1], &n)
 			settings += n

@@ -33,6 +33,20 @@ func (c *clock) span(at time.Time) int {
 	return max(int(at.Sub(c.start)/c.width), 0)
 }
 
+// widen doubles the width until a span is about as long as the time from one of
+// so many readings to the next: narrower ones would be gaps between dashes.
+func (c *clock) widen(readings int) {
+	if readings < 2 {
+		return
+	}
+	const nearly = 0.95 // readings come a little early or late
+	apart := time.Duration(nearly * float64(c.last.Sub(c.start)) / float64(readings-1))
+	for c.width < apart {
+		c.width *= 2
+		c.folds++
+	}
+}
+
 // used returns how many spans there are.
 func (c *clock) used() int {
 	if c.width == 0 {
