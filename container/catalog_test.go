@@ -350,3 +350,38 @@ func TestTooManyAnnotationsAreNotKept(t *testing.T) {
 		t.Errorf("kept %d, %v; dropped %v", len(kept.Annotations), kept.Faults, dropped.Faults)
 	}
 }
+
+func TestThousandsOfContainersWithoutASpecAreLookedForABoundedNumberOfTimes(t *testing.T) {
+	const containers = 5000
+	cat := open(t, "testdata/containerd")
+	ids := make([]memcg.ID, containers)
+	for i := range ids {
+		ids[i] = memcg.ID{Path: fmt.Sprintf("/system.slice/docker-%064x.scope", i+1), Inode: uint64(i + 1)}
+	}
+	round := func() (settled, faults int) {
+		cat.Round(ids, true)
+		for _, id := range ids {
+			d, done := cat.Describe(id)
+			if done {
+				settled++
+			}
+			faults += len(d.Faults)
+		}
+		return settled, faults
+	}
+	for try := 1; try < MaxTries; try++ {
+		if settled, _ := round(); settled != 0 {
+			t.Fatalf("%d were settled at try %d", settled, try)
+		}
+	}
+	if settled, faults := round(); settled != containers || faults != 1 {
+		t.Errorf("%d of %d settled, told of %d times", settled, containers, faults)
+	}
+	if n := testing.AllocsPerRun(1, func() {
+		for _, id := range ids {
+			cat.Describe(id)
+		}
+	}); n != 0 {
+		t.Errorf("they are still looked for: %v allocations", n)
+	}
+}
