@@ -272,7 +272,7 @@ func TestC48AcceptedIsNotGranted(t *testing.T) {
 
 func TestC49LeftoverCacheIsNoReasonToTryAgain(t *testing.T) {
 	before, after := readCase(t, "testdata/c49/t0/sys/fs/cgroup/p"), readCase(t, "testdata/c49/t1/sys/fs/cgroup/p")
-	was, still := Migrated(before, after, memcg.NodesOf(0))
+	was, still := AnonOn(before, memcg.NodesOf(0)), AnonOn(after, memcg.NodesOf(0))
 	if a, _ := was.Get(); a != 8<<30 {
 		t.Errorf("before: %v", was)
 	}

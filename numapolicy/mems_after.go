@@ -2,16 +2,11 @@ package numapolicy
 
 import "github.com/memagent/memagent/memcg"
 
-// Migrated tells how far a change has moved memory off the nodes that were
-// left, in bytes of anon there before and after. Page cache is not counted: what
-// no process maps, and what is shared, stays behind, and is no reason to try
-// again (case c49). Both are absent where a size is.
-func Migrated(before, after *memcg.Sample, left memcg.NodeMask) (was, still memcg.Field) {
-	return AnonOn(before, left), AnonOn(after, left)
-}
-
-// AnonOn returns how many bytes of the cgroup's anon lie on the given nodes. It
-// is absent where memory.numa_stat is, or a size in it.
+// AnonOn returns how many bytes of the cgroup's anon lie on the given nodes: how
+// far a change has moved memory off the nodes that were left is told by this,
+// before and after. Page cache is not counted: what no process maps, and what is
+// shared, stays behind, and is no reason to try again (case c49). It is absent
+// where memory.numa_stat is, or a size in it.
 func AnonOn(s *memcg.Sample, nodes memcg.NodeMask) memcg.Field {
 	if s.NodesState != memcg.Present {
 		return memcg.Absent(s.NodesState)
@@ -32,7 +27,7 @@ func AnonOn(s *memcg.Sample, nodes memcg.NodeMask) memcg.Field {
 const stayedLeast = 4 << 20
 
 // Stayed reports whether a change has moved next to nothing off the nodes that
-// were left, by what Migrated tells: more than half is there still. A kernel
+// were left, by AnonOn before and after: more than half is there still. A kernel
 // moves from the nodes that the set had when it last gave one to the processes of
 // the cgroup (old_mems_allowed in kernel/cgroup/cpuset.c). Where all of them were
 // started in the cgroup (CLONE_INTO_CGROUP) it never did, so there is nothing to
