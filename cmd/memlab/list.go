@@ -25,7 +25,10 @@ func (a *app) listCommand() *cobra.Command {
 			fmt.Fprintln(tw, "SCENARIO\t")
 			for _, s := range scenario.All() {
 				note := ""
-				if !s.Suite {
+				switch {
+				case s.Host:
+					note = " (not in the suite: needs an image and a package; make host)"
+				case !s.Suite:
 					note = " (not in the suite: its checks do not all hold yet)"
 				}
 				fmt.Fprintf(tw, "  %s\t%s%s\n", s.Name, s.About, note)

@@ -23,6 +23,3 @@ func Command(ctx context.Context, name string, args ...string) (string, error) {
 	}
 	return out.String(), nil
 }
-
-// Program is where this program is in a guest that is a whole system.
-const Program = program

@@ -19,19 +19,19 @@ import (
 // below /run, which is in memory, so that nothing of it is on the system's disk.
 const (
 	// CarryDir is where the initramfs keeps what goes with the guest into the system, and LabDir where
-	// that is then.
+	// that is then, and this program with it.
+	CarryDir = "/carry"
+	LabDir   = "/run/memlab"
+	Program  = LabDir + "/memlab"
 	// PackageFile and NewerPackageFile are memagent's package there, and the same in a later version.
-	CarryDir         = "/carry"
 	PackageFile      = "memagent.deb"
 	NewerPackageFile = "memagent-later.deb"
-	LabDir           = "/run/memlab"
 
 	systemDisk  = "/dev/vda"
 	systemRoot  = "/sysroot"
 	systemInit  = "/sbin/init"
-	program     = LabDir + "/memlab" // this program
 	specFile    = LabDir + "/spec.json"
-	serviceMark = "service" // of the environment variable by which the program knows what it is
+	serviceMark = "service" // value of the environment variable by which the program knows what it is
 )
 
 // unit is the service that does the job. It has no limits of its own.
@@ -40,7 +40,7 @@ Description=The lab's part in this guest
 After=basic.target dbus.service
 
 [Service]
-ExecStart=` + program + `
+ExecStart=` + Program + `
 Environment=` + protocol.GuestEnv + `=` + serviceMark + ` HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 StandardOutput=tty
 StandardError=tty
@@ -55,7 +55,7 @@ func (g *Guest) startSystem() error {
 	if err := carry(CarryDir, LabDir); err != nil {
 		return err
 	}
-	if err := copyFile("/init", program, 0o755); err != nil {
+	if err := copyFile(self, Program, 0o755); err != nil {
 		return err
 	}
 	spec, err := json.Marshal(g.Spec)

@@ -5,6 +5,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -72,6 +73,12 @@ func Suite() []Scenario {
 		}
 	}
 	return out
+}
+
+// Comparisons returns the scenarios whose measurements are worth comparing between kernels and runs,
+// sorted by name: all but those of a container host, where things hold or do not.
+func Comparisons() []Scenario {
+	return slices.DeleteFunc(All(), func(s Scenario) bool { return s.Host })
 }
 
 // Find returns the scenario of that name.
