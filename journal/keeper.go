@@ -227,16 +227,11 @@ func (h *hold) end() {
 // goes on by itself: no signal is sent to it, and the kernel sets a value
 // before it does the work that this asks for.
 func (h *hold) put(ctx context.Context, knob memcg.Knob, value string) (inFlight bool, err error) {
-	return h.do(ctx, func() error { return h.k.host.WriteKnob(ctx, h.id, knob, value) })
-}
-
-// do is put for any way of writing.
-func (h *hold) do(ctx context.Context, write func() error) (inFlight bool, err error) {
 	if ctx.Err() != nil {
 		return false, fmt.Errorf("%w: %w", memcg.ErrPartial, context.Cause(ctx))
 	}
 	done := make(chan error, 1)
-	go func() { done <- write() }()
+	go func() { done <- h.k.host.WriteKnob(ctx, h.id, knob, value) }()
 	select {
 	case err = <-done:
 		return false, err

@@ -21,7 +21,8 @@ type Managed interface {
 	// before the journal is written and changes nothing.
 	Via(ctx context.Context, key Key, old Entry) (via string, err error)
 	// SetVia has the manager set e.Wrote, as e.Via says. It returns when the file
-	// holds the value, or with an error; errors as of WriteKnob.
+	// holds the value, or with an error; errors as of WriteKnob, memcg.ErrPartial
+	// where ctx ended first.
 	SetVia(ctx context.Context, e Entry) error
 	// UndoVia takes back what the manager has noted of a value of ours, where
 	// that is still what it has: what it had before is there again or, where to
@@ -64,6 +65,14 @@ func (k *Keeper) undoVia(ctx context.Context, e Entry, to string) error {
 	return m.UndoVia(ctx, e, to)
 }
 
+// undoViaAnyway is undoVia also where ctx is over: the manager may have been slow, and
+// may still carry out what it was asked for.
+func (k *Keeper) undoViaAnyway(ctx context.Context, e Entry, to string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patienceVia)
+	defer cancel()
+	return k.undoVia(ctx, e, to)
+}
+
 // undoEarlier takes back what a manager has noted for another cgroup that had the
 // same path: a unit that was started again begins with it, and it would be taken
 // for the operator's.
@@ -87,8 +96,7 @@ func (s *setting) put(ctx context.Context) (inFlight bool, err error) {
 	if s.next.Via == "" {
 		return s.h.put(ctx, s.key.Knob, s.value)
 	}
-	e := s.next
-	return s.h.do(ctx, func() error { return s.k.host.(Managed).SetVia(ctx, e) })
+	return false, s.k.host.(Managed).SetVia(ctx, s.next) // which ends with ctx
 }
 
 // undoGone takes back what is noted of cgroups that are gone, and returns those

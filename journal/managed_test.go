@@ -19,6 +19,7 @@ type fakeManager struct {
 	mu    sync.Mutex
 	notes map[string]string // by path and knob; none: the operator's
 	off   error             // it cannot be reached
+	slow  bool              // it sets nothing while its caller waits
 }
 
 func (m *fakeManager) note(k Key) string { return k.ID.Path + " " + string(k.Knob) }
@@ -42,12 +43,19 @@ func (m *fakeManager) SetVia(ctx context.Context, e Entry) error {
 		return m.off
 	}
 	m.notes[m.note(e.Key)] = e.Wrote
+	if m.slow {
+		<-ctx.Done()
+		return memcg.ErrPartial
+	}
 	return m.WriteKnob(ctx, e.ID, e.Knob, e.Wrote)
 }
 
-func (m *fakeManager) UndoVia(_ context.Context, e Entry, to string) error {
+func (m *fakeManager) UndoVia(ctx context.Context, e Entry, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if m.off != nil {
 		return m.off
 	}
@@ -165,6 +173,22 @@ func TestAValueIsPutBackEvenWhereItsManagerIsGone(t *testing.T) {
 	b.wantKnob("/a", memcg.KnobHigh, "max")
 	if len(k.Entries()) != 1 {
 		t.Error("the journal has forgotten what the manager still has")
+	}
+}
+
+func TestASlowManagerIsNotTakenForAnotherOwner(t *testing.T) {
+	b, m, k := newManaged(t)
+	defer func() { k.store.Close() }()
+	id := b.host.make("/a")
+	m.slow = true
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := k.Set(ctx, id, memcg.KnobHigh, "65536", "test"); !errors.Is(err, memcg.ErrPartial) {
+		t.Errorf("Set() = %v, want partial", err)
+	}
+	m.wantNotes(t, "map[]")
+	if left := k.Entries(); len(left) > 0 {
+		t.Errorf("the journal has %v", left)
 	}
 }
 

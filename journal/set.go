@@ -211,7 +211,7 @@ func (s *setting) write(ctx context.Context) error {
 	s.r.Now = now
 	switch {
 	case err != nil:
-		if readErr == nil && k.same(s.key, now, s.r.Found) && k.undoVia(ctx, s.next, now) == nil {
+		if readErr == nil && k.same(s.key, now, s.r.Found) && k.undoViaAnyway(ctx, s.next, now) == nil {
 			return errors.Join(err, s.takeBack())
 		}
 		return err // the entry stays: the knob may hold anything
