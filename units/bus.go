@@ -176,7 +176,7 @@ func kindOf(ctx context.Context, err error) error {
 	case answered && slices.Contains(noUnitNames, e.Name):
 		return fmt.Errorf("%w: %w", ErrNoUnit, err)
 	case answered && slices.Contains(deniedNames, e.Name):
-		return fmt.Errorf("%w: %w; systemd asks for CAP_SYS_ADMIN of who sets a property, or for polkit: see docs/operations.md", memcg.ErrDenied, err)
+		return fmt.Errorf("%w: %w; over a D-Bus daemon systemd asks for CAP_SYS_ADMIN of who sets a property, or for polkit; run as root where /run/systemd/private is", memcg.ErrDenied, err)
 	case answered:
 		return err
 	case ctx.Err() != nil:
