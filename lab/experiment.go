@@ -117,7 +117,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 // agentFor is the memagent for a run of a scenario. A build with a tag is expected beside the
 // ordinary one, with the tag behind its name.
 func (l *Lab) agentFor(s scenario.Scenario, agent string) (string, error) {
-	if agent != protocol.AgentOn {
+	if agent != protocol.AgentOn || s.Host { // which has it from its package
 		return l.Agent, nil
 	}
 	if l.Agent == "" {
