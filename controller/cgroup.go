@@ -41,7 +41,7 @@ type cgroup struct {
 	hold    workingset.Hold // what to keep to between two samples
 	ran     bool            // a headroom request came back since the last look
 	race    race
-	verdict string // of the last
+	verdict workingset.Verdict // of the last sample
 	// listened is set when the loop was asked to hear of its memory.events.
 	listened bool
 

@@ -336,7 +336,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	r.Stall = since(s.Pressure.Some.Total, &cg.stall)
 	cg.show(&r, s, &d)
 	cg.sampledAt, cg.closely = now, false
-	cg.verdict, cg.hold, cg.moves = r.Verdict, d.Hold, d.Intent.Kind == workingset.KindMoveAnon
+	cg.verdict, cg.hold, cg.moves = d.Verdict, d.Hold, d.Intent.Kind == workingset.KindMoveAnon
 	cg.file, _ = r.File.Get()
 	if current, ok := s.Current.Get(); ok {
 		cg.current = current

@@ -155,6 +155,26 @@ func TestALimitThatIsMetIsSampledAFewTimesAnIntervalAtMost(t *testing.T) {
 	}
 }
 
+// What a sample costs is CPU time that the cgroup may need: where it is known
+// already that all comes back, nothing is learned by more of them.
+func TestALimitThatIsMetIsGlancedAtOnceItIsKnownWhatComesBack(t *testing.T) {
+	for _, c := range []struct {
+		verdict workingset.Verdict
+		look    Look
+	}{
+		{workingset.Growing, Sample}, {workingset.Fits, Sample}, {workingset.FileThrash, Sample},
+		{workingset.AnonThrash, Glance}, {workingset.Streaming, Glance},
+	} {
+		b := glanceBench(t, telemetry.Enforce)
+		b.core.cgroups[id("/app")].verdict = c.verdict
+		b.now = b.now.Add(b.core.cfg.Interval / 2)
+		b.core.Heard(id("/app"), b.now)
+		if look := b.core.Woken(id("/app"), b.now); look != c.look {
+			t.Errorf("%s: look %v, want %v", c.verdict, look, c.look)
+		}
+	}
+}
+
 func TestARaceThatIsLostIsGivenUpForLongerEachTime(t *testing.T) {
 	h := workingset.Hold{Above: 92 * mib, Limit: 100 * mib, Optional: true}
 	var r race

@@ -7,6 +7,7 @@ import (
 
 	"github.com/memagent/memagent/memcg"
 	"github.com/memagent/memagent/telemetry"
+	"github.com/memagent/memagent/workingset"
 )
 
 const (
@@ -122,7 +123,7 @@ func (c *Core) glance(now time.Time, host *memcg.HostSample, ob Observation) (r 
 	ahead := uint64(cg.fill.rate * fillReach.Seconds())
 	r = telemetry.Record{
 		Time: now, Tick: c.tick, Cgroup: cg.id, Policy: cg.policy.Name, Mode: c.modeOf(cg), Glance: true,
-		Law: cg.law.Law.String(), Verdict: cg.verdict, Rule: "headroom", Current: ob.Current, Done: cg.done,
+		Law: cg.law.Law.String(), Verdict: cg.verdict.String(), Rule: "headroom", Current: ob.Current, Done: cg.done,
 		Want: min(current-cg.hold.Above+ahead, current-min(cg.hold.Floor, current)), Swappiness: cg.hold.Swappiness, Floor: cg.hold.Floor,
 	}
 	cg.who.tell(&r)
@@ -189,7 +190,8 @@ func (c *Core) Unheard() (list []memcg.ID) {
 // Heard notes that a cgroup met a limit, so that it is looked at soon. Where the
 // limit is left to the kernel, that it is met is no news. One whose swap is
 // guarded is looked at in full, a few times an interval: its anon may be growing,
-// and then the guard must go.
+// and then the guard must go. So is one of which it is not known yet what comes
+// back; once that is known, glances do until the tick.
 func (c *Core) Heard(id memcg.ID, now time.Time) {
 	c.tape.heard(id, now)
 	cg, ok := c.cgroups[id]
@@ -202,7 +204,8 @@ func (c *Core) Heard(id memcg.ID, now time.Time) {
 		}
 		c.wake(cg, at, true)
 	case cg.hold.Above > 0 && !cg.race.lost(now, &cg.hold):
-		c.wake(cg, now, now.Sub(cg.sampledAt) >= c.cfg.Interval/earlySamples)
+		known := cg.verdict == workingset.AnonThrash || cg.verdict == workingset.Streaming
+		c.wake(cg, now, !known && now.Sub(cg.sampledAt) >= c.cfg.Interval/earlySamples)
 	}
 }
 
