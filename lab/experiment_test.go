@@ -27,6 +27,7 @@ func TestAScenarioGetsTheBuildOfMemagentThatItNeeds(t *testing.T) {
 		{"one with a tag", Lab{Agent: agent}, special, "on", agent + "-crashpoints", ""},
 		{"any will do with the agent off", Lab{Agent: agent}, missing, "off", agent, ""},
 		{"none is needed with the agent off", Lab{}, special, "off", "", ""},
+		{"none is needed where a package brings it", Lab{}, scenario.Scenario{Host: true}, "on", "", ""},
 		{"there is none", Lab{}, plain, "on", "", "there is no memagent"},
 		{"there is none with that tag", Lab{Agent: agent}, missing, "on", "", "go build -tags other"},
 	} {
