@@ -104,3 +104,10 @@ func TestParseSchedstat(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatASystemIsToldFitsAKernelsCommandLine(t *testing.T) {
+	const room, most = 512, 2048 // characters: for the other devices, and in all
+	if n := len(strings.Join(System{}.Kernel(), " ")); n > most-room {
+		t.Errorf("%d characters", n)
+	}
+}
