@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/memagent/memagent/telemetry/status"
 )
@@ -24,7 +24,7 @@ func Run(ctx context.Context, source Source, every time.Duration, in io.Reader, 
 		return err
 	}
 	m := &model{ctx: ctx, source: source, every: every, status: first, view: View{Sort: colResident}, width: 80, height: 24}
-	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithAltScreen(), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
+	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
 	if ctx.Err() != nil {
 		return nil // being told to stop is how it ends
 	}
@@ -82,19 +82,19 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.status = msg.status
 		}
 		return m, m.wait()
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		return m, m.key(msg)
 	}
 	return m, nil
 }
 
-func (m *model) key(k tea.KeyMsg) tea.Cmd {
+func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	v := &m.view
 	page := max(1, m.height-5)
 	switch k.String() {
 	case "q", "esc", "ctrl+c":
 		return tea.Quit
-	case " ":
+	case "space":
 		v.Paused = !v.Paused
 	case "n":
 		v.Nodes = !v.Nodes
@@ -139,9 +139,11 @@ func (m *model) sortBy(col int) {
 }
 
 // View draws the screen.
-func (m *model) View() string {
-	if m.width <= 0 || m.height <= 0 {
-		return ""
+func (m *model) View() tea.View {
+	v := tea.NewView("")
+	v.AltScreen = true
+	if m.width > 0 && m.height > 0 {
+		v.SetContent(m.view.screen(m.status, m.trouble, m.width, m.height))
 	}
-	return m.view.screen(m.status, m.trouble, m.width, m.height)
+	return v
 }

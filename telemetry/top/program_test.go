@@ -48,6 +48,8 @@ type terminal struct {
 	t    *testing.T
 	fd   int
 	ptmx *os.File
+	rows uint16
+	cols uint16
 	mu   sync.Mutex
 	seen strings.Builder // all that was printed since the last wait
 	more chan struct{}
@@ -100,6 +102,7 @@ func start(t *testing.T, s Source, rows, cols uint16) *terminal {
 
 func (x *terminal) resize(rows, cols uint16) {
 	x.t.Helper()
+	x.rows, x.cols = rows, cols
 	if err := unix.IoctlSetWinsize(x.fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: cols}); err != nil {
 		x.t.Fatal(err)
 	}
@@ -112,12 +115,24 @@ func (x *terminal) keys(text string) {
 	}
 }
 
+// redraw has the program draw all of its screen, a row larger or smaller: of what
+// it has drawn before it writes only the cells that differ.
+func (x *terminal) redraw() {
+	x.t.Helper()
+	x.resize(x.rows^1, x.cols)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
 // see waits until all of texts were printed and forgets what was printed up to
 // then.
 func (x *terminal) see(texts ...string) {
 	x.t.Helper()
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
 	for {
 		x.mu.Lock()
 		plain := control.ReplaceAllString(x.seen.String(), "")
@@ -135,6 +150,8 @@ func (x *terminal) see(texts ...string) {
 		x.mu.Unlock()
 		select {
 		case <-x.more:
+		case <-again.C:
+			x.redraw()
 		case err := <-x.done:
 			x.t.Fatalf("it ended with %v before it showed %q, but\n%s", err, missing, plain)
 		case <-deadline.C:
@@ -160,9 +177,7 @@ func TestOnATerminalItShowsSortsPausesAndResizes(t *testing.T) {
 	x.keys(" ")
 	x.see("enforce, 7 cgroups")
 	x.resize(10, 20)
-	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
-		t.Fatal(err)
-	}
+	x.redraw()
 	x.see("enforce, 7 cgroups …")
 	src.fail(errors.New("the socket is gone"))
 	x.see("! the socket is gone")
