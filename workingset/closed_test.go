@@ -273,13 +273,17 @@ func TestTheSwapGuardLetsGo(t *testing.T) {
 		{"file runs low", func(f *feed) {
 			f.gauges[memcg.StatInactiveFile], f.gauges[memcg.StatActiveFile] = constant(6*mib), constant(6*mib)
 		}, false},
+		{"file is low since headroom is kept, it holds", func(f *feed) {
+			f.gauges[memcg.StatInactiveFile], f.gauges[memcg.StatActiveFile] = constant(3*mib), constant(3*mib)
+			f.current = constant(165 * mib)
+		}, true},
 		{"anon grows", func(f *feed) { f.gauges[memcg.StatAnon] = ramp(100*mib, mib) }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := passing()
 			c.shape(&f)
 			b := newBench(t, f)
-			b.policy.SwapGuard = true
+			b.policy.SwapGuard, b.policy.Headroom = true, Headroom{On: true, Bytes: 15 * mib}
 			if d := b.run(15).d; d.Intent.SwapGuard != c.want {
 				t.Errorf("%v by %s: guard %v", d.Verdict, d.Rule, d.Intent.SwapGuard)
 			}

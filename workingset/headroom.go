@@ -121,10 +121,12 @@ func (v *view) headroom() (Intent, bool) {
 }
 
 const (
-	// guardFileLow is the part of memory.current that file must exceed for the
-	// swap guard: below it the kernel has nothing but anon left to take, and
+	// guardFile is the part of memory.current that file, and what is free below
+	// the limit, must exceed for the swap guard to begin, and guardFileLow for it
+	// to go on: below that the kernel soon has nothing but anon left to take, and
 	// a guard could end in an OOM kill.
-	guardFileLow = 0.10
+	guardFile    = 0.10
+	guardFileLow = 0.05
 	// guardGrowth is the growth of anon, of memory.current a second, above
 	// which the guard lets go.
 	guardGrowth = 0.002
@@ -149,7 +151,11 @@ func guard(d *Decision, v *view) bool {
 	if !v.policy.SwapGuard || d.Verdict != Streaming {
 		return false
 	}
-	if v.lists.size(file) < guardFileLow*v.current || s.AnonGrowth.above(guardGrowth*v.current) {
+	free, least := max(0, s.Limit.or(v.current)-v.current), guardFile // file will fill what is free
+	if v.in.GuardHeld {
+		least = guardFileLow
+	}
+	if v.lists.size(file)+free < least*v.current || s.AnonGrowth.above(guardGrowth*v.current) {
 		return false
 	}
 	return v.in.GuardHeld || v.stopsNobody() || s.KernelEvictsAnon.above(1)
