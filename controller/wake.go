@@ -22,6 +22,10 @@ const (
 	// earlySamples is how many samples an interval may be cut into by limits
 	// that are met: enough to find a thrash within a tick.
 	earlySamples = 4
+	// guardLook is the shortest pause between two samples of a cgroup whose swap
+	// is guarded while it meets its limit all the time: a stream needs the CPU
+	// that they take, and anon that grows shows in half a second.
+	guardLook = 500 * time.Millisecond
 	// fillHalfLife is how fast a cgroup's filling is forgotten when it pauses:
 	// allocation comes in bursts, and one quiet look must not put the next one
 	// off to the tick. Two seconds outlast the pauses of a busy task and cost
@@ -198,7 +202,7 @@ func (c *Core) Heard(id memcg.ID, now time.Time) {
 	switch {
 	case !ok:
 	case cg.guard.held:
-		at := cg.sampledAt.Add(c.cfg.Interval / earlySamples)
+		at := cg.sampledAt.Add(max(c.cfg.Interval/earlySamples, guardLook))
 		if at.Before(now) {
 			at = now
 		}

@@ -128,7 +128,8 @@ const (
 	guardFile    = 0.10
 	guardFileLow = 0.05
 	// guardGrowth is the growth of anon, of memory.current a second, above
-	// which the guard lets go.
+	// which the guard lets go: of late, and since the last sample. A growth that
+	// has ended does not hold it up, and a page or two do not end it.
 	guardGrowth = 0.002
 )
 
@@ -155,7 +156,11 @@ func guard(d *Decision, v *view) bool {
 	if v.in.GuardHeld {
 		least = guardFileLow
 	}
-	if v.lists.size(file)+free < least*v.current || s.AnonGrowth.above(guardGrowth*v.current) {
+	if v.lists.size(file)+free < least*v.current {
+		return false
+	}
+	grown := v.d.anonSize + (v.d.evict[anon]-v.d.refault[anon])*v.page
+	if most := guardGrowth * v.current; s.AnonGrowth.above(most) && grown > most*v.d.seconds {
 		return false
 	}
 	return v.in.GuardHeld || v.stopsNobody() || s.KernelEvictsAnon.above(1)
