@@ -310,33 +310,6 @@ func TestTheGuardDoesNotChangeTheWorkingSet(t *testing.T) {
 	}
 }
 
-// Under the guard the kernel can take file only. At memory.max it may do so by
-// itself; at memory.high it puts tasks to sleep as well.
-func TestAStreamUnderTheGuardHasHeadroomAtMemoryHighAlone(t *testing.T) {
-	for _, c := range []struct {
-		name        string
-		high, max   memcg.Limit
-		guard, held bool
-		want        bool
-	}{
-		{"no guard in the policy", memcg.Unlimited(), memcg.LimitOf(180 * mib), false, false, true},
-		{"the guard is to come", memcg.Unlimited(), memcg.LimitOf(180 * mib), true, false, true},
-		{"the guard holds", memcg.Unlimited(), memcg.LimitOf(180 * mib), true, true, false},
-		{"the guard holds, and memory.high is lower", memcg.LimitOf(180 * mib), memcg.LimitOf(200 * mib), true, true, true},
-	} {
-		f := underLimit(330 * mib)
-		f.high, f.max = c.high, c.max
-		b := newBench(t, f)
-		b.policy.Headroom, b.policy.SwapGuard = Headroom{On: true, Bytes: 8 * mib}, c.guard
-		b.run(12)
-		s, st := b.trace[len(b.trace)-1].sample, b.st
-		d := Decide(&st, Input{Sample: &s, Host: &b.host, Elapsed: time.Second, Own: Own{Known: true}, GuardHeld: c.held}, b.policy)
-		if d.Verdict != Streaming || d.Intent.SwapGuard != c.guard || (d.Hold.Above > 0) != c.want {
-			t.Errorf("%s: %v, guard %v, headroom above %d MiB", c.name, d.Verdict, d.Intent.SwapGuard, d.Hold.Above/mib)
-		}
-	}
-}
-
 func TestNothingMovesBackWithinAMinute(t *testing.T) {
 	f := underLimit(30 * mib)
 	f.max = memcg.Unlimited()

@@ -53,9 +53,7 @@ func (h *Headroom) asked(limit float64) float64 { return max(h.Fraction*limit, f
 // that is less than what is charged while the agent reacts, the kernel's reclaim
 // at the limit is left alone: the agent's would only come too late. While a
 // stream passes, or what grows is file that nobody has missed yet, it takes file
-// only, as far as the policy lets it; under the swap guard nothing is kept free
-// for a stream but below a memory.high, since the kernel can take file only and
-// does so at less cost. Where less than a tenth of memory is above
+// only, as far as the policy lets it. Where less than a tenth of memory is above
 // the floor nothing is kept free: that is the last of the cache, the limit is
 // too small, and what is taken would be read again at once (case c62).
 func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
@@ -67,8 +65,6 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 	filling := d.Signals.FillRate.or(0) * headroomReach
 	want := v.policy.Headroom.want(limit, filling)
 	switch {
-	case d.Verdict == Streaming && v.in.GuardHeld && v.stopsNobody():
-		return Hold{}, false // anon is safe, and the kernel takes file with less CPU time
 	case d.Verdict == FileThrash:
 		want = asked // what fills it is what it has just lost
 	case d.Verdict == AnonThrash, st.anonReturns(v) && v.lists.size(file) < asked:
@@ -133,20 +129,8 @@ const (
 	guardGrowth = 0.002
 )
 
-// stopsNobody reports whether the limit that binds is memory.max: there the
-// kernel reclaims and goes on; at memory.high it puts tasks to sleep as well.
-func (v *view) stopsNobody() bool {
-	limit, ok := v.sample.Max.Bytes()
-	high := v.sample.High
-	if b, finite := high.Bytes(); finite {
-		return ok && limit <= b
-	}
-	return ok && high.IsMax()
-}
-
-// guard reports whether swap should be pinned: a stream is passing under a
-// memory.max, or the kernel swaps for it at another limit, or was doing so until
-// the guard; file is plenty and anon still.
+// guard reports whether swap should be pinned: a stream is passing, the kernel
+// swaps for it or was doing so until the guard, file is plenty and anon still.
 func guard(d *Decision, v *view) bool {
 	s := &d.Signals
 	if !v.policy.SwapGuard || d.Verdict != Streaming {
@@ -163,5 +147,5 @@ func guard(d *Decision, v *view) bool {
 	if most := guardGrowth * v.current; s.AnonGrowth.above(most) && grown > most*v.d.seconds {
 		return false
 	}
-	return v.in.GuardHeld || v.stopsNobody() || s.KernelEvictsAnon.above(1)
+	return v.in.GuardHeld || s.KernelEvictsAnon.above(1)
 }
