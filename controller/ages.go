@@ -58,18 +58,25 @@ func (c *Core) WantsAges(id memcg.ID) bool {
 }
 
 // see remembers of a cgroup's generations what later steps need; none means
-// that its ages are not known now.
+// that its ages are not known now. Kernels before 6.16 give anon alone only from
+// the oldest generation that holds anything, and file that was read once is in
+// that one too: where anon was not to be had, it alone counts.
 func (cg *cgroup) see(gens []memcg.Generation) {
 	cg.ages, cg.evictableAnon = len(gens) > 0, 0
 	if !cg.ages {
 		return
 	}
 	cg.youngest = gens[0].Age
-	for _, g := range gens {
+	older := false // on the same list, one holds something
+	for i, g := range gens {
 		cg.youngest = min(cg.youngest, g.Age)
-		if g.Evictable {
+		if i > 0 && (g.Node != gens[i-1].Node || g.Seq <= gens[i-1].Seq) {
+			older = false
+		}
+		if g.Evictable && !(cg.oldestAlone && older) {
 			cg.evictableAnon += g.AnonPages
 		}
+		older = older || g.AnonPages+g.FilePages > 0
 	}
 }
 

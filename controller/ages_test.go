@@ -243,6 +243,32 @@ func TestAgesThatAreNoLongerToldHoldUpNoRequest(t *testing.T) {
 	}
 }
 
+// Kernels before 6.16 give anon alone from the oldest generation at most, where
+// file that was read once is as well.
+func TestAnonBehindFileCountsUntilItWasNotToBeHad(t *testing.T) {
+	gens := []memcg.Generation{
+		{Seq: 4, FilePages: 9, Evictable: true}, {Seq: 5, AnonPages: 7, Evictable: true}, {Seq: 6, AnonPages: 1}, {Seq: 7},
+		{Seq: 2, Evictable: true}, {Seq: 3, AnonPages: 5, FilePages: 1, Evictable: true}, {Seq: 4, AnonPages: 3, Evictable: true}, // a cgroup below it
+		{Node: 1, Seq: 8, AnonPages: 2, Evictable: true},
+	}
+	var cg cgroup
+	if cg.see(gens); cg.evictableAnon != 7+5+3+2 {
+		t.Errorf("%d pages can be evicted, want all 17", cg.evictableAnon)
+	}
+	asked := memcg.Reclaim{Bytes: mib, Swappiness: memcg.SwappinessOf(memcg.SwappinessMax)}
+	cg.finished(memcg.Outcome{Request: asked, Reclaimed: memcg.Value(mib), SwapOut: memcg.Value(mib)}, page)
+	if cg.see(gens); cg.evictableAnon != 17 {
+		t.Errorf("%d pages after anon was had, want 17", cg.evictableAnon)
+	}
+	cg.finished(memcg.Outcome{Request: asked, Reclaimed: memcg.Value(0), SwapOut: memcg.Value(0)}, page)
+	if cg.evictableAnon != 0 {
+		t.Errorf("%d pages right after none was had", cg.evictableAnon)
+	}
+	if cg.see(gens); cg.evictableAnon != 5+2 {
+		t.Errorf("%d pages at the next look, want the 7 of oldest generations", cg.evictableAnon)
+	}
+}
+
 func TestACgroupThatIsToGiveAnonAtItsLimitIsAgedBeforeItGetsThere(t *testing.T) {
 	for _, c := range []struct {
 		name, swappiness string

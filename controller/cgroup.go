@@ -48,6 +48,7 @@ type cgroup struct {
 	ages          bool          // the generations below were read
 	youngest      time.Duration // age of the youngest generation
 	evictableAnon uint64        // pages in generations that the kernel evicts from
+	oldestAlone   bool          // of those, anon alone was to be had from the oldest at most
 	agings        int           // made for the request that waits for them
 	early         int           // made while too little anon can be evicted
 
@@ -85,7 +86,9 @@ func (c *cgroup) failed(now time.Time, interval time.Duration) {
 func (c *cgroup) finished(o memcg.Outcome, pageSize uint64) {
 	c.done = &o
 	c.recalled(&o)
-	c.sides.took(&o)
+	if c.sides.took(&o) {
+		c.oldestAlone, c.evictableAnon = true, 0
+	}
 	if shrunk, ok := o.Shrunk.Get(); ok {
 		c.fill.taken += float64(shrunk)
 	}

@@ -38,13 +38,14 @@ func (s *sides) next(v int) memcg.Swappiness {
 	return memcg.SwappinessOf(0)
 }
 
-// took books an outcome.
-func (s *sides) took(o *memcg.Outcome) {
+// took books an outcome. nothing is true where anon alone was asked for and next
+// to none came.
+func (s *sides) took(o *memcg.Outcome) (nothing bool) {
 	v, _ := o.Request.Swappiness.Get()
 	taken, ok1 := o.Reclaimed.Get()
 	swapped, ok2 := o.SwapOut.Get()
 	if !ok1 || !ok2 {
-		return
+		return false
 	}
 	swapped = min(swapped, taken)
 	s.anon += float64(swapped)
@@ -52,9 +53,10 @@ func (s *sides) took(o *memcg.Outcome) {
 	if sum := s.anon + s.file; sum > sidesKeep {
 		s.anon, s.file = s.anon*sidesKeep/sum, s.file*sidesKeep/sum
 	}
-	if v == memcg.SwappinessMax && float64(swapped) < sidesLeast*float64(o.Request.Bytes) {
+	if nothing = v == memcg.SwappinessMax && float64(swapped) < sidesLeast*float64(o.Request.Bytes); nothing {
 		s.rest = sidesRest
 	}
+	return nothing
 }
 
 // side picks one side for a request that wants mostly anon, where there is
