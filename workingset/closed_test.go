@@ -310,6 +310,27 @@ func TestTheGuardDoesNotChangeTheWorkingSet(t *testing.T) {
 	}
 }
 
+// What a guard of the agent's own keeps from going out is no sign of a limit that
+// is too small: taken for one it would end the guard, and begin it again.
+func TestTheGuardDoesNotMakeAStreamLimitBound(t *testing.T) {
+	for held, want := range map[bool]Verdict{true: Streaming, false: LimitBound} {
+		b := newBench(t, underLimit(330*mib))
+		b.policy.SwapGuard = true
+		b.run(12)
+		s, st := b.trace[len(b.trace)-1].sample, b.st
+		s.SwapRoom = memcg.LimitOf(0)
+		s.Stat.Set(memcg.StatFile, memcg.Value(mib))
+		s.Stat.Set(memcg.StatInactiveFile, memcg.Value(mib))
+		s.Stat.Set(memcg.StatActiveFile, memcg.Value(0))
+		s.Current = memcg.Value(152.5 * mib)
+		s.EventsLocal.Max = memcg.Value(1)
+		d := Decide(&st, Input{Sample: &s, Host: &b.host, Elapsed: time.Second, Own: Own{Known: true}, GuardHeld: held}, b.policy)
+		if d.Verdict != want {
+			t.Errorf("guard held %v: %v, want %v", held, d.Verdict, want)
+		}
+	}
+}
+
 func TestNothingMovesBackWithinAMinute(t *testing.T) {
 	f := underLimit(30 * mib)
 	f.max = memcg.Unlimited()

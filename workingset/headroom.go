@@ -58,7 +58,7 @@ func (h *Headroom) asked(limit float64) float64 { return max(h.Fraction*limit, f
 // too small, and what is taken would be read again at once (case c62).
 func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 	limit, ok := d.Signals.Limit.Get()
-	if !ok || !v.policy.Headroom.On || d.Signals.Reclaimable.or(0) < tight*v.current {
+	if !ok || !v.policy.Headroom.On || d.Signals.Reclaimable.or(0)+v.pinned() < tight*v.current {
 		return Hold{}, false
 	}
 	asked := v.policy.Headroom.asked(limit)
@@ -128,6 +128,15 @@ const (
 	// has ended does not hold it up, and a page or two do not end it.
 	guardGrowth = 0.002
 )
+
+// pinned returns the bytes of anon that stay only because the swap guard holds:
+// that is not the limit being too small.
+func (v *view) pinned() float64 {
+	if !v.in.GuardHeld || v.policy.Swappiness.neverSwaps() {
+		return 0
+	}
+	return float64(min(v.floor.stuck, v.floor.hostRoom))
+}
 
 // guard reports whether swap should be pinned: a stream is passing, the kernel
 // swaps for it or was doing so until the guard, file is plenty and anon still.

@@ -105,7 +105,7 @@ func (st *State) verdict(s *Signals, v *view) Verdict {
 //	            most, and hardly anything charged or evicted
 //	fits        everything else
 func (st *State) judge(s *Signals, v *view) Verdict {
-	room := s.Reclaimable.or(0)
+	room := s.Reclaimable.or(0) + v.pinned()
 	fileHurts, anonHurts := st.sides[file].hurts(&s.File), st.sides[anon].hurts(&s.Anon)
 	costAnon, costFile := s.Anon.Cost.or(0), s.File.Cost.or(0)
 
