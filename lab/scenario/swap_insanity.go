@@ -44,6 +44,7 @@ var swapInsanity = Scenario{
 	About:    "one node full, another half free: memory is steered there, and nothing is swapped",
 	Law:      "memagent",
 	Topology: "lopsided",
+	Suite:    true,
 	Within:   func(short bool) time.Duration { return insanityTime(short) + 4*setUpWithin },
 	Run:      runSwapInsanity,
 	Checks:   checkSwapInsanity,

@@ -40,6 +40,8 @@ var swappiness = Scenario{
 	About:    "twin cgroups with a swappiness of 0 and 180: one never swaps, the other swaps first",
 	Law:      "memagent",
 	Topology: oneNode,
+	Suite:    true,
+	Alone:    true,
 	Files: []disk.File{
 		{Name: "zero-hot", Size: twinHot}, {Name: "zero-new", Size: twinNew},
 		{Name: "high-hot", Size: twinHot}, {Name: "high-new", Size: twinNew},
