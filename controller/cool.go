@@ -55,10 +55,12 @@ func (c *Core) resume(cg *cgroup, now time.Time) {
 // cgroups, and those of an earlier run whose cgroups were not found yet.
 func (c *Core) Resting(now time.Time) (list []journal.Cooldown) {
 	for _, cg := range c.cgroups {
-		if kind, left, length := cg.state.Cooling(); left > 0 && !cg.sampledAt.IsZero() {
-			list = append(list, journal.Cooldown{Cgroup: cg.id, Until: cg.sampledAt.Add(left), Length: length, Why: kind.String()})
-		} else if left > 0 {
-			list = append(list, journal.Cooldown{Cgroup: cg.id, Until: now.Add(left), Length: length, Why: kind.String()})
+		if kind, left, length := cg.state.Cooling(); left > 0 {
+			since := now // before the first sample no time has passed for the law
+			if !cg.sampledAt.IsZero() {
+				since = cg.sampledAt
+			}
+			list = append(list, journal.Cooldown{Cgroup: cg.id, Until: since.Add(left), Length: length, Why: kind.String()})
 		}
 		if cg.loan.until.After(now) {
 			list = append(list, journal.Cooldown{Cgroup: cg.id, Until: cg.loan.until, Length: cg.loan.cool, Why: coolLend})

@@ -86,6 +86,12 @@ type deltas struct {
 	maxRises          bool
 }
 
+// anonGrown returns the bytes of anon that are new: what is there now and was not
+// before, and what went out, less what came back.
+func (d *deltas) anonGrown(page float64) float64 {
+	return d.anonSize + (d.evict[anon]-d.refault[anon])*page
+}
+
 // since subtracts two samples. ok is false when a counter that every decision
 // needs is absent in one of them or went back: such a delta does not exist.
 // E_anon comes from the counters of pages written where the kernel has them

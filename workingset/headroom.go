@@ -152,8 +152,7 @@ func guard(d *Decision, v *view) bool {
 	if v.lists.size(file)+free < least*v.current {
 		return false
 	}
-	grown := v.d.anonSize + (v.d.evict[anon]-v.d.refault[anon])*v.page
-	if most := guardGrowth * v.current; s.AnonGrowth.above(most) && grown > most*v.d.seconds {
+	if most := guardGrowth * v.current; s.AnonGrowth.above(most) && v.d.anonGrown(v.page) > most*v.d.seconds {
 		return false
 	}
 	return v.in.GuardHeld || s.KernelEvictsAnon.above(1)

@@ -87,7 +87,7 @@ func (f *flows) add(d *deltas, costs [types]float64, page float64) {
 	mix(&f.clock, d.clock)
 	gone := d.evict[anon] + d.evict[file] - d.refault[anon] - d.refault[file]
 	mix(&f.alloc, d.current+gone*page)
-	mix(&f.anonGrowth, d.anonSize+(d.evict[anon]-d.refault[anon])*page)
+	mix(&f.anonGrowth, d.anonGrown(page))
 	mix(&f.kernelAnon, d.kernelAnon.or(d.evict[anon]))
 }
 

@@ -51,7 +51,7 @@ func Image(ctx context.Context, dir string, files []File) (string, error) {
 	}
 	size := int64(room)
 	for _, f := range files {
-		if err := fill(filepath.Join(tree, f.Name), f.Size); err != nil {
+		if err := Fill(filepath.Join(tree, f.Name), f.Size); err != nil {
 			return "", fmt.Errorf("making a data disk: %w", err)
 		}
 		size += f.Size + f.Size/50
@@ -103,7 +103,8 @@ func findMke2fs() (string, error) {
 	return "", ErrNoMke2fs
 }
 
-func fill(path string, size int64) error {
+// Fill makes a file of so many bytes that do not compress, the same each time.
+func Fill(path string, size int64) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err

@@ -3,13 +3,12 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/memagent/memagent/lab/disk"
 	"github.com/memagent/memagent/lab/guest"
 	"github.com/memagent/memagent/lab/result"
 )
@@ -175,11 +174,11 @@ func (h *hostRun) prepare() error {
 		}
 	}
 	for _, c := range h.containers {
-		if err := fillFile(filepath.Join(hostRoot, "data", c.name), hostFile); err != nil {
+		if err := disk.Fill(filepath.Join(hostRoot, "data", c.name), hostFile); err != nil {
 			return err
 		}
 	}
-	return fillFile("/srv/db", hostReads)
+	return disk.Fill("/srv/db", hostReads)
 }
 
 func copyProgram(from, to string) error {
@@ -188,18 +187,6 @@ func copyProgram(from, to string) error {
 		return err
 	}
 	return os.WriteFile(to, raw, 0o755)
-}
-
-func fillFile(path string, size int64) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{1}), size)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }
 
 // populate starts the service and all containers but the last, and waits until they have their memory.
