@@ -40,6 +40,7 @@ type cgroup struct {
 	fill    filling
 	hold    workingset.Hold // what to keep to between two samples
 	ran     bool            // a headroom request came back since the last look
+	ranFor  time.Duration   // what it took
 	race    race
 	verdict workingset.Verdict // of the last sample
 	// listened is set when the loop was asked to hear of its memory.events.

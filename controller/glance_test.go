@@ -185,7 +185,7 @@ func TestARaceThatIsLostIsGivenUpForLongerEachTime(t *testing.T) {
 			if r.lost(now, &h) {
 				t.Fatal("given up too early")
 			}
-			r.ran(now, 99*mib, &h)
+			r.ran(now, 99*mib, 100*time.Millisecond, &h)
 		}
 		if !r.lost(now, &h) {
 			t.Fatalf("%d requests left 1 of 8 MiB free, and it goes on", raceLost)
@@ -197,15 +197,15 @@ func TestARaceThatIsLostIsGivenUpForLongerEachTime(t *testing.T) {
 		t.Errorf("rests of %v", rests)
 	}
 	for range raceLost - 1 {
-		r.ran(now, 99*mib, &h)
+		r.ran(now, 99*mib, 100*time.Millisecond, &h)
 	}
-	r.ran(now, 95*mib, &h) // gained
-	r.ran(now, 99*mib, &h)
+	r.ran(now, 95*mib, 100*time.Millisecond, &h) // gained
+	r.ran(now, 99*mib, 100*time.Millisecond, &h)
 	if r.lost(now, &h) {
 		t.Error("given up after headroom was there")
 	}
 	for range raceLost {
-		r.ran(now, 99*mib, &h)
+		r.ran(now, 99*mib, 100*time.Millisecond, &h)
 	}
 	if got := r.until.Sub(now); got != raceRest {
 		t.Errorf("the rest after a race that was won is %v, want %v", got, raceRest)
@@ -213,6 +213,21 @@ func TestARaceThatIsLostIsGivenUpForLongerEachTime(t *testing.T) {
 	h.Optional = false
 	if r.lost(now, &h) {
 		t.Error("headroom that keeps anon from a stream was given up")
+	}
+}
+
+func TestAFewLongRequestsLoseARaceToo(t *testing.T) {
+	h := workingset.Hold{Above: 92 * mib, Limit: 100 * mib, Optional: true}
+	var r race
+	now := time.Unix(1000, 0)
+	for i := range 3 {
+		if r.lost(now, &h) {
+			t.Fatalf("given up after %d s in requests", i)
+		}
+		r.ran(now, 99*mib, time.Second, &h)
+	}
+	if got := r.until.Sub(now); got != raceRest {
+		t.Errorf("after 3 s in requests that left 1 of 8 MiB free the rest is %v, want %v", got, raceRest)
 	}
 }
 

@@ -12,6 +12,9 @@ const (
 	// lost: then the kernel reclaims at the limit all the same, and the agent
 	// only takes CPU time beside it. Twenty are some seconds.
 	raceLost = 20
+	// raceLong is how long such requests may take in all: where pages have to be
+	// written out, one of a few MiB may take a second.
+	raceLong = 3 * time.Second
 	// raceRest is how long the limit is then left to the kernel; it doubles up
 	// to raceMost for as long as every new try is lost as well.
 	raceRest = 10 * time.Second
@@ -20,13 +23,15 @@ const (
 
 // race keeps whether requests gain on a cgroup that is charged all the time.
 type race struct {
-	behind int // requests in a row that left hardly any headroom
+	behind int           // requests in a row that left hardly any headroom
+	spent  time.Duration // what they took
 	until  time.Time
 	rest   time.Duration
 }
 
-// ran books what is seen of memory.current, in bytes, after a request.
-func (r *race) ran(now time.Time, current uint64, h *workingset.Hold) {
+// ran books what is seen of memory.current, in bytes, after a request that took
+// so long.
+func (r *race) ran(now time.Time, current uint64, took time.Duration, h *workingset.Hold) {
 	if !h.Optional || h.Limit <= h.Above {
 		*r = race{until: r.until, rest: r.rest}
 		return
@@ -35,10 +40,11 @@ func (r *race) ran(now time.Time, current uint64, h *workingset.Hold) {
 		*r = race{}
 		return
 	}
-	if r.behind++; r.behind < raceLost {
+	r.behind++
+	if r.spent += took; r.behind < raceLost && r.spent < raceLong {
 		return
 	}
-	r.behind, r.rest = 0, min(max(raceRest, 2*r.rest), raceMost)
+	r.behind, r.spent, r.rest = 0, 0, min(max(raceRest, 2*r.rest), raceMost)
 	r.until = now.Add(r.rest)
 }
 

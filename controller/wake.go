@@ -102,7 +102,7 @@ func (c *Core) nextLook(now time.Time, cg *cgroup) time.Time {
 func (cg *cgroup) sawAfter(now time.Time, current uint64) {
 	if cg.ran {
 		cg.ran = false
-		cg.race.ran(now, current, &cg.hold)
+		cg.race.ran(now, current, cg.ranFor, &cg.hold)
 	}
 }
 
@@ -247,7 +247,7 @@ func (c *Core) CameBack(r Result, now time.Time) {
 	case r.Age && cg.agings > 0:
 		c.wake(cg, now, true)
 	case c.keepsBelow(cg) && cg.hold.Above > 0 && cg.fill.rate > 0:
-		cg.ran = true
+		cg.ran, cg.ranFor = true, r.Outcome.Took
 		c.wake(cg, now, false)
 	}
 }

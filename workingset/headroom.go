@@ -53,7 +53,8 @@ func (h *Headroom) asked(limit float64) float64 { return max(h.Fraction*limit, f
 // that is less than what is charged while the agent reacts, the kernel's reclaim
 // at the limit is left alone: the agent's would only come too late. While a
 // stream passes, or what grows is file that nobody has missed yet, it takes file
-// only, as far as the policy lets it. Where less than a tenth of memory is above
+// only, as far as the policy lets it: where the policy's least swappiness takes anon
+// too, a stream does not make that anon's return worth less. Where less than a tenth of memory is above
 // the floor nothing is kept free: that is the last of the cache, the limit is
 // too small, and what is taken would be read again at once (case c62).
 func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
@@ -63,22 +64,24 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 	}
 	asked := v.policy.Headroom.asked(limit)
 	filling := d.Signals.FillRate.or(0) * headroomReach
+	h.Swappiness = v.policy.Swappiness.pass(d.Signals.Swappiness)
+	fileGrows := d.Verdict == Growing && 2*d.Signals.AnonGrowth.or(0) < d.Signals.AllocRate.or(0)
+	if d.Verdict == Streaming || fileGrows {
+		h.Swappiness = v.policy.Swappiness.least()
+	}
+	swappiness, set := h.Swappiness.Get()
+	takesAnon := !set || swappiness > 0 || v.lists.size(file) < asked
 	want := v.policy.Headroom.want(limit, filling)
 	switch {
 	case d.Verdict == FileThrash:
 		want = asked // what fills it is what it has just lost
-	case d.Verdict == AnonThrash, st.anonReturns(v) && v.lists.size(file) < asked:
+	case d.Verdict == AnonThrash, takesAnon && st.anonReturns(v):
 		h.Optional = true
 		if want = min(asked, headroomMissed*d.Signals.Short.or(0)); want < filling {
 			return Hold{}, false
 		}
 	}
 	h.Above, h.Limit, h.Floor = bytesOf(limit-want), bytesOf(limit), v.floor.bytes
-	h.Swappiness = v.policy.Swappiness.pass(d.Signals.Swappiness)
-	fileGrows := d.Verdict == Growing && 2*d.Signals.AnonGrowth.or(0) < d.Signals.AllocRate.or(0)
-	if d.Verdict == Streaming || fileGrows {
-		h.Swappiness = v.policy.Swappiness.least()
-	}
 	return h, true
 }
 
