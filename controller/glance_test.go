@@ -220,14 +220,14 @@ func TestAFewLongRequestsLoseARaceToo(t *testing.T) {
 	h := workingset.Hold{Above: 92 * mib, Limit: 100 * mib, Optional: true}
 	var r race
 	now := time.Unix(1000, 0)
-	for i := range 3 {
+	for i := range 2 {
 		if r.lost(now, &h) {
 			t.Fatalf("given up after %d s in requests", i)
 		}
 		r.ran(now, 99*mib, time.Second, &h)
 	}
 	if got := r.until.Sub(now); got != raceRest {
-		t.Errorf("after 3 s in requests that left 1 of 8 MiB free the rest is %v, want %v", got, raceRest)
+		t.Errorf("after 2 s in requests that left 1 of 8 MiB free the rest is %v, want %v", got, raceRest)
 	}
 }
 

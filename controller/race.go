@@ -14,7 +14,7 @@ const (
 	raceLost = 20
 	// raceLong is how long such requests may take in all: where pages have to be
 	// written out, one of a few MiB may take a second.
-	raceLong = 3 * time.Second
+	raceLong = 2 * time.Second
 	// raceRest is how long the limit is then left to the kernel; it doubles up
 	// to raceMost for as long as every new try is lost as well.
 	raceRest = 10 * time.Second

@@ -29,9 +29,9 @@ type Hold struct {
 	Limit      uint64           // bytes; what must not be met
 	Swappiness memcg.Swappiness // of the requests; the zero value passes nothing
 	Floor      uint64           // bytes at which they stop
-	// Optional: what is taken comes back, so that there is no gain but that
-	// nobody has to wait for reclaim. It may be let go where it does not get
-	// that far.
+	// Optional: requests take anon as the kernel would at the limit, so that
+	// there is no gain but that nobody has to wait for reclaim. It may be let go
+	// where it does not get that far.
 	Optional bool
 }
 
@@ -71,12 +71,12 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 	}
 	swappiness, set := h.Swappiness.Get()
 	takesAnon := !set || swappiness > 0 || v.lists.size(file) < asked
+	h.Optional = takesAnon && d.Verdict != FileThrash || d.Verdict == AnonThrash
 	want := v.policy.Headroom.want(limit, filling)
 	switch {
 	case d.Verdict == FileThrash:
 		want = asked // what fills it is what it has just lost
 	case d.Verdict == AnonThrash, takesAnon && st.anonReturns(v):
-		h.Optional = true
 		if want = min(asked, headroomMissed*d.Signals.Short.or(0)); want < filling {
 			return Hold{}, false
 		}
