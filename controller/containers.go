@@ -30,6 +30,9 @@ func (c *Core) DescribeBy(d Describer) { c.describer = c.tape.hear(d) }
 type who struct {
 	d       container.Description
 	settled bool
+	// payload tells whether there was a cgroup of its container's processes in it
+	// when that was asked.
+	payload bool
 	name    string
 	shown   telemetry.Container
 }
@@ -43,7 +46,7 @@ func (c *Core) ask(id memcg.ID) who {
 		return who{settled: true}
 	}
 	d, settled := c.describer.Describe(id)
-	return who{d: d, settled: settled}
+	return who{d: d, settled: settled, payload: c.payloads[id.Path]}
 }
 
 // policyFor returns the policy of a cgroup, with those wishes of its container
@@ -126,10 +129,11 @@ func inWords(d *container.Description, wishes config.Wishes, denied []string) st
 	return text
 }
 
-// askAgain asks who a watched cgroup is where that was not settled, and has it
-// start anew where its policy is another by that, or where another stands for it now.
+// askAgain asks who a watched cgroup is where that was not settled or its payload
+// came or went, and has it start anew where its policy is another by that, or where
+// another stands for it now.
 func (c *Core) askAgain(cg *cgroup, now time.Time) {
-	if cg.who.settled && !c.payloads[cg.id.Path] {
+	if cg.who.settled && c.payloads[cg.id.Path] == cg.who.payload {
 		return
 	}
 	who := c.ask(cg.id)

@@ -176,3 +176,30 @@ func TestAPolicyForTheContainersOwnCgroupAloneKeepsIt(t *testing.T) {
 		t.Errorf("watched %v", got)
 	}
 }
+
+func TestAContainerWithAPayloadOfItsOwnPolicyIsAskedOnceUntilThatComesOrGoes(t *testing.T) {
+	b := newBench(t, telemetry.Enforce, "", `policies:
+  - {name: inside, match: [{path: '/kubepods/*/container'}]}
+  - {name: rest, match: [{path: '/kubepods/**'}]}
+`)
+	own := app()
+	own.Inner = container.Payload
+	k := &known{is: map[string]container.Description{"/kubepods/a": app(), "/kubepods/a/container": own}}
+	b.core.DescribeBy(k)
+	outer, inner := id("/kubepods/a"), id("/kubepods/a/container")
+	for i, step := range []struct {
+		all  []memcg.ID
+		asks int // of the outer one, so far
+	}{{[]memcg.ID{outer}, 1}, {[]memcg.ID{outer}, 1}, {[]memcg.ID{outer, inner}, 2}, {[]memcg.ID{outer, inner}, 2}, {[]memcg.ID{outer}, 3}, {[]memcg.ID{outer}, 3}} {
+		b.track(step.all...)
+		asks := 0
+		for _, path := range k.asked {
+			if path == outer.Path {
+				asks++
+			}
+		}
+		if asks != step.asks || b.core.cgroups[outer] == nil {
+			t.Errorf("round %d: asked %d times, want %d; watched: %v", i, asks, step.asks, b.core.cgroups[outer] != nil)
+		}
+	}
+}
