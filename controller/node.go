@@ -109,11 +109,15 @@ func (c *Core) takeFrom(now time.Time, cg *cgroup, r *telemetry.Record, d *numap
 	if r.Want == 0 {
 		return
 	}
+	if !now.Before(c.nodes.refuse) {
+		instead := cg.placing.state.Instead(*d, r.Swappiness, c.nodes.from)
+		d, r.NodeRule = &instead, instead.Rule
+	}
 	if d.Reach == numapolicy.Nowhere {
 		r.Held = whyNowhere[d.Rule]
 		return
 	}
-	if d.Reach == numapolicy.OneNode && (!cg.placing.time.left(now) || cg.placing.dear(now)) {
+	if d.Reach == numapolicy.OneNode && !d.Demoted && (!cg.placing.time.left(now) || cg.placing.dear(now)) {
 		takeFromAll(r, d)
 		return
 	}
@@ -183,7 +187,9 @@ func ownSwappiness(p *config.Swappiness, d *workingset.Decision) memcg.Swappines
 // nothing is done for a node that is short.
 func (c *Core) refusedNodes(now time.Time, o *memcg.Outcome) bool {
 	cg, ok := c.cgroups[o.Request.Cgroup]
-	if ok && cg.placing != nil {
+	_, forNode := c.nodes.giving[o.Request.Cgroup]
+	delete(c.nodes.giving, o.Request.Cgroup)
+	if ok && cg.placing != nil && (forNode || !cg.placing.state.Moved(o)) {
 		cg.placing.paid(now, o)
 	}
 	if o.Request.Nodes.Empty() {

@@ -33,6 +33,7 @@ func Decide(st *State, in Input, p Policy) Decision {
 	}
 	page := float64(max(in.Host.PageSize, 1))
 	st.learn(in.Sample, in.Elapsed, page)
+	st.owed.look(&in, page)
 	if in.Sample.MemsState == memcg.Present && !in.Sample.MemsEffective.Empty() {
 		d.Outside = Outside(in.Sample, in.Sample.MemsEffective)
 	}

@@ -78,6 +78,9 @@ type Decision struct {
 	// FileOnly is true where Swappiness was set to 0 for a short node's sake. A
 	// host that cannot pass it must skip the request.
 	FileOnly bool
+	// Demoted is true where the request is for what an earlier one has moved to
+	// the node (State.Instead).
+	Demoted bool
 	// Most is the most bytes the drawn node could give; an upper bound, since
 	// pages in use or dirty are among them. 0 unless Reach is OneNode.
 	Most uint64

@@ -24,6 +24,7 @@ type State struct {
 	entries []Entry[memcg.NodeID]
 	lottery Lottery[memcg.NodeID]
 	spill   spill
+	owed    owed
 
 	terms [maxTerms]memcg.Term
 }

@@ -83,6 +83,7 @@ var nodeRules = map[string]string{
 	"balanced":             "what each node could give is within 20% of the average, so every node gives in proportion",
 	"short-gives-no-anon":  "the request might take anon from a node that is short while another has room, where a wider cpuset.mems would cost nothing",
 	"drawn":                "one node was drawn, each with a chance by what it could give",
+	"demoted":              "what an earlier request took was only moved to a slower node, so it is taken there and not asked for twice",
 	"drawn-short":          "a node that is short was drawn; it gives file only, since another node has room",
 	"by-node-costly":       "requests to one node took more than 10% of the time of late, or twice what others take for as much, so every node gives in proportion",
 	"not-short":            "the node is not short any more",
