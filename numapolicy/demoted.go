@@ -69,11 +69,16 @@ func (n *Nodes) slow() memcg.NodeMask { return n.memory.Without(n.cpu) }
 
 // Moved takes in what came of a request of the cgroup that was made to free memory,
 // and not for a short node's sake. It reports whether that was for what an earlier one
-// had moved: what was asked for then is asked for, whether it was to be had or not.
+// had moved: as much of that as the kernel was asked for is done with, whether it was
+// to be had or not, and all of it where the kernel could not be asked.
 func (st *State) Moved(o *memcg.Outcome) (taken bool) {
 	w := &st.owed
 	if asked := o.Request.Nodes; !asked.Empty() && asked.Without(w.nodes()).Empty() {
-		w.bytes -= min(w.bytes, max(o.Request.Bytes, o.Asked))
+		done := o.Asked
+		if done == 0 {
+			done = o.Request.Bytes
+		}
+		w.bytes -= min(w.bytes, done)
 		return true
 	}
 	if moved, ok := o.Demoted.Get(); ok && moved > 0 {

@@ -27,6 +27,8 @@ func moved(size, demoted uint64, nodes ...memcg.NodeID) *memcg.Outcome {
 }
 
 func TestWhatWasMovedToASlowerNodeIsTakenThere(t *testing.T) {
+	part, vain := moved(55, 0, 1), moved(55, 0, 1)
+	part.Asked, vain.Asked = 4*mib, 0
 	for _, c := range []struct {
 		name     string
 		slow     uint64 // MiB
@@ -40,6 +42,8 @@ func TestWhatWasMovedToASlowerNodeIsTakenThere(t *testing.T) {
 		{name: "no more than lies there", slow: 40, outcomes: []*memcg.Outcome{moved(64, 55)}, most: 40},
 		{name: "by several requests", slow: 100, outcomes: []*memcg.Outcome{moved(64, 30), moved(34, 20)}, most: 50},
 		{name: "less what was asked for there", slow: 100, outcomes: []*memcg.Outcome{moved(64, 55), moved(40, 0, 1)}, most: 15},
+		{name: "a request that ran out of time has asked for a part", slow: 100, outcomes: []*memcg.Outcome{moved(64, 55), part}, most: 51},
+		{name: "one that could not be made is not made again", slow: 100, outcomes: []*memcg.Outcome{moved(64, 55), vain}},
 		{name: "nothing when all of it was", slow: 100, outcomes: []*memcg.Outcome{moved(64, 55), moved(55, 0, 1)}},
 		{name: "nothing where nothing was moved", slow: 100, outcomes: []*memcg.Outcome{moved(64, 0)}},
 		{name: "nothing where the kernel does not tell", slow: 100, outcomes: []*memcg.Outcome{{Demoted: memcg.Absent(memcg.Unsupported)}}},
