@@ -4,6 +4,7 @@
 GO      ?= go
 KERNEL  ?= 6.12
 RUNS    ?= 3
+MATRIX  ?= # flags of memlab matrix, such as --short --scenario stream --lru classic,mglru
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Static binaries: bin/memlab is also the init of its guests.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
@@ -52,9 +53,9 @@ host: build packages ## the package on a container host with systemd, podman and
 	bin/memlab setup --kernel $(KERNEL)
 	bin/memlab run host --agent on --kernel $(KERNEL)
 
-matrix: build ## every scenario on kernels 6.1, 6.12 and the latest, medians of $(RUNS) runs
+matrix: build ## every scenario on kernels 6.1, 6.12 and the latest, medians of $(RUNS) runs; continues what was stopped
 	bin/memlab setup
-	bin/memlab matrix --runs $(RUNS)
+	bin/memlab matrix --runs $(RUNS) $(MATRIX)
 
 bench: ## the benchmarks behind docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchmem ./...

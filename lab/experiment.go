@@ -63,7 +63,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 	}
 	for i := range e.Runs {
 		for _, agent := range e.Agents {
-			program, err := l.agentFor(e.Scenario, agent)
+			program, err := l.AgentFor(e.Scenario, agent)
 			if err != nil {
 				return res, err
 			}
@@ -114,9 +114,9 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (result.Result, error) {
 	return res, nil
 }
 
-// agentFor is the memagent for a run of a scenario. A build with a tag is expected beside the
+// AgentFor is the memagent for a run of a scenario. A build with a tag is expected beside the
 // ordinary one, with the tag behind its name.
-func (l *Lab) agentFor(s scenario.Scenario, agent string) (string, error) {
+func (l *Lab) AgentFor(s scenario.Scenario, agent string) (string, error) {
 	if agent != protocol.AgentOn || s.Host { // which has it from its package
 		return l.Agent, nil
 	}

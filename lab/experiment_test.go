@@ -32,7 +32,7 @@ func TestAScenarioGetsTheBuildOfMemagentThatItNeeds(t *testing.T) {
 		{"there is none with that tag", Lab{Agent: agent}, missing, "on", "", "go build -tags other"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := tc.lab.agentFor(tc.s, tc.state)
+			got, err := tc.lab.AgentFor(tc.s, tc.state)
 			if got != tc.want || (err == nil) != (tc.fails == "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
 				t.Errorf("got %q, %v", got, err)
 			}
