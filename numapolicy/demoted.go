@@ -49,7 +49,7 @@ func (w *owed) look(in *Input, page float64) {
 		w.bytes = 0
 	}
 	w.slow, w.page = w.slow[:0], page
-	slow := in.Nodes.slow().Without(in.Nodes.short)
+	slow, there := in.Nodes.slow().Without(in.Nodes.short), uint64(0)
 	for i := range in.Sample.Nodes {
 		n := &in.Sample.Nodes[i]
 		if !slow.Has(n.ID) {
@@ -61,7 +61,10 @@ func (w *owed) look(in *Input, page float64) {
 			lies.anon, _ = n.Get(memcg.NodeAnon).Get()
 		}
 		w.slow = append(w.slow, lies)
+		there = addSaturated(there, addSaturated(lies.anon, lies.file))
 	}
+	// A kernel may have taken some of it from there for the same request.
+	w.bytes = min(w.bytes, there)
 }
 
 // slow returns the nodes with memory that have no CPU.

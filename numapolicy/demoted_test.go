@@ -48,6 +48,7 @@ func TestWhatWasMovedToASlowerNodeIsTakenThere(t *testing.T) {
 		{name: "nothing where nothing was moved", slow: 100, outcomes: []*memcg.Outcome{moved(64, 0)}},
 		{name: "nothing where the kernel does not tell", slow: 100, outcomes: []*memcg.Outcome{{Demoted: memcg.Absent(memcg.Unsupported)}}},
 		{name: "nothing where it is gone", outcomes: []*memcg.Outcome{moved(64, 55)}},
+		{name: "no more than is there still", slow: 16, outcomes: []*memcg.Outcome{moved(64, 40)}, later: time.Second, most: 16},
 		{name: "a minute later it is another request", slow: 100, outcomes: []*memcg.Outcome{moved(64, 55)}, later: time.Minute},
 		{name: "anon is not to be had for a request that must not swap", slow: 100, outcomes: []*memcg.Outcome{moved(64, 55)}, asked: memcg.SwappinessOf(0)},
 		{name: "nor without swap", slow: 100, outcomes: []*memcg.Outcome{moved(64, 55)}, change: func(in *Input) { in.Host.SwapFree = memcg.Value(0) }},
