@@ -18,10 +18,10 @@ func (c *Core) clamp(host *memcg.HostSample, cg *cgroup, r *telemetry.Record) {
 	}
 	_, busy := c.inFlight[cg.id]
 	switch {
-	case r.Mode == telemetry.Observe:
-		r.Held = "observe mode"
-	case cg.held != "":
+	case cg.held != "": // in either mode, so that observing says what enforcing would leave alone
 		r.Held = cg.held
+	case r.Mode == telemetry.Observe:
+		r.Held = telemetry.HeldByMode
 	case r.Held != "":
 	case busy:
 		r.Held = "the request before is still in flight"

@@ -187,12 +187,13 @@ func (c *Core) Track(all []memcg.ID, complete bool, now time.Time) (watched, gon
 
 // placeInTree finds the cgroups that may not be acted on because of where they
 // are: the agent's own and its ancestors, and those with a watched descendant
-// that may be acted on. Reclaim works on the whole subtree, so acting on both
-// would ask the same pages twice under two policies; the innermost policy wins.
+// that may be acted on, or might if the agent enforced. Reclaim works on the whole
+// subtree, so acting on both would ask the same pages twice under two policies; the
+// innermost policy wins.
 func (c *Core) placeInTree() {
 	covered := make(map[string]bool)
 	for _, id := range c.watched {
-		if c.modeOf(c.cgroups[id]) != telemetry.Enforce {
+		if c.cgroups[id].policy.Observe {
 			continue
 		}
 		for dir := path.Dir(id.Path); dir != "/" && dir != "." && !covered[dir]; dir = path.Dir(dir) {

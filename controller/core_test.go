@@ -164,6 +164,17 @@ func TestObserveModeDecidesTheSameAndAsksForNothing(t *testing.T) {
 	}
 }
 
+func TestObservingSaysWhatEnforcingWouldLeaveToACgroupInside(t *testing.T) {
+	for _, mode := range []telemetry.Mode{telemetry.Observe, telemetry.Enforce} {
+		b := newBench(t, mode, "", strings.Replace(policyApp, "/app", "/**", 1))
+		b.track(id("/app"), id("/app/in"))
+		_, records := b.settle(4, seen("/app", 512*mib), seen("/app/in", 512*mib))
+		if records[0].Held != heldInner || (records[1].Held == telemetry.HeldByMode) != (mode == telemetry.Observe) {
+			t.Errorf("%s: the outer one is held by %q, the inner one by %q", mode, records[0].Held, records[1].Held)
+		}
+	}
+}
+
 func TestAPolicyCanObserveInsideAnEnforcingAgent(t *testing.T) {
 	b := newBench(t, telemetry.Enforce, "", strings.Replace(policyApp, "law:", "observe: true\n    law:", 1))
 	b.track(id("/app"))

@@ -128,7 +128,9 @@ func (p *Player) configure(e *recording.Event, now time.Time) error {
 			p.core.DrawFrom(&p.draws)
 		}
 	case p.Config == nil:
-		p.core.Reconfigure(cfg, mode, now)
+		for _, id := range p.core.Reconfigure(cfg, mode, now).Released {
+			p.Sink.Record(leftRecord(id, e.Time()))
+		}
 	}
 	return nil
 }
@@ -136,6 +138,9 @@ func (p *Player) configure(e *recording.Event, now time.Time) error {
 func (p *Player) track(e *recording.Event, now time.Time) {
 	_, gone := p.core.Track(e.Cgroups, e.Complete, now)
 	p.core.Unheard()
+	for _, id := range p.core.Unwatched() {
+		p.Sink.Record(leftRecord(id, e.Time()))
+	}
 	for _, id := range gone {
 		delete(p.who, id)
 		p.Sink.Record(goneRecord(id, e.Time()))

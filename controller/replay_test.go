@@ -158,6 +158,30 @@ func TestAReplayUnderTheSameConfigLogsTheSameLines(t *testing.T) {
 	})
 }
 
+func TestACgroupThatAReloadReleasesIsToldAsLeftAndSoInTheReplay(t *testing.T) {
+	const both, one = "policies:\n  - {name: all, match: [{path: /**}]}\n", "policies:\n  - {name: all, match: [{path: /stays}]}\n"
+	synctest.Test(t, func(t *testing.T) {
+		h := shortOfMuch()
+		for _, path := range []string{"/stays", "/leaves"} {
+			h.Cgroup(path, sim.Limits{})
+			h.Start(path, sim.Idle{Anon: 8 * mib, Rate: 64 * mib})
+		}
+		tape, log := recorded(t, h, both, func(configs chan<- controller.Config) {
+			pass(h, 5*time.Second)
+			configs <- controller.Config{Config: mustParse(t, one), Mode: telemetry.Enforce}
+			pass(h, 5*time.Second)
+		})
+		if n := strings.Count(log, "/leaves: no policy matches it any more"); n != 1 || strings.Contains(log, "/stays: no policy") {
+			t.Errorf("told %d times", n)
+		}
+		got, err := replay(t, tape, controller.Player{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameLines(t, log, got)
+	})
+}
+
 // pods answers that /late is a container, which is not settled at first and
 // brings an annotation later.
 type pods struct{ rounds int }

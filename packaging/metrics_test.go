@@ -31,7 +31,7 @@ func families(t *testing.T) map[string]map[string]bool {
 		Done:     &memcg.Outcome{Via: memcg.ViaReclaim, Reclaimed: some, SwapOut: some, Demoted: some, Err: memcg.ErrPartial},
 		Settings: []telemetry.Setting{{Knob: memcg.KnobHigh, Outcome: "written"}},
 	})
-	m.Record(&telemetry.Record{Cgroup: memcg.ID{Path: "/b", Inode: 2}, Policy: "p", Want: 1, Rule: "r"})
+	m.Record(&telemetry.Record{Cgroup: memcg.ID{Path: "/b", Inode: 2}, Policy: "p", Mode: telemetry.Observe, Want: 1, Held: telemetry.HeldByMode, Rule: "r"})
 	m.Ticked(&telemetry.Tick{})
 	w := httptest.NewRecorder()
 	m.Handler(func(err error) { t.Error(err) }).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

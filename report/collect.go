@@ -60,6 +60,8 @@ type Page struct {
 	cgroups map[string]*figures
 	order   []string
 	samples uint64
+	// predicted is over all cgroups that were recorded, drawn or not.
+	predicted telemetry.Predictions
 }
 
 type hostFigures struct {
@@ -147,6 +149,7 @@ func (p *Page) Sample(at time.Time, id memcg.ID, s *memcg.Sample) {
 
 // Record takes in a decision and what came of the one before.
 func (p *Page) Record(r *telemetry.Record) {
+	p.predicted.Record(r)
 	f := p.cgroups[r.Cgroup.Path]
 	if f == nil {
 		return

@@ -48,6 +48,7 @@ func (p *Page) Write(w io.Writer) error {
 	view := struct {
 		Title, From, To, Span string
 		Notes                 []string
+		Predicted             []prediction
 		Samples               uint64
 		CSS                   template.CSS
 		JS                    template.JS
@@ -62,6 +63,7 @@ func (p *Page) Write(w io.Writer) error {
 		view.Span = p.clock.width.String()
 		view.Host = p.hostPlots()
 	}
+	view.Predicted = predictions(p.predicted.ByPolicy())
 	for i, path := range p.order {
 		f := p.cgroups[path]
 		if r := p.row(i, f); !r.nothingSeen {
@@ -69,6 +71,25 @@ func (p *Page) Write(w io.Writer) error {
 		}
 	}
 	return page.Execute(w, view)
+}
+
+// prediction is a line of the table of what was only observed.
+type prediction struct {
+	Policy                     string
+	Cgroups, Asking            int
+	Next, Resident, Most, Part string
+}
+
+func predictions(all []telemetry.Prediction) (rows []prediction) {
+	for i := range all {
+		p := &all[i]
+		one := prediction{Policy: p.Policy, Cgroups: p.Cgroups, Asking: p.Asking, Next: telemetry.Bytes(p.Next), Resident: telemetry.Bytes(p.Resident), Most: telemetry.Bytes(p.Most)}
+		if p.Resident > 0 {
+			one.Part = telemetry.Percent(float64(p.Most) / float64(p.Resident))
+		}
+		rows = append(rows, one)
+	}
+	return rows
 }
 
 func (p *Page) line(name, class string, s *series, stacked bool) line {

@@ -100,6 +100,23 @@ func TestThePageLoadsNothingAndSaysWhatNamesSay(t *testing.T) {
 	}
 }
 
+func TestWhatWasOnlyObservedIsInATableOfPredictions(t *testing.T) {
+	p := NewPage("a test", []string{"/web"})
+	for i := range 3 {
+		p.Record(&telemetry.Record{Time: noon.Add(time.Duration(i) * time.Second), Cgroup: memcg.ID{Path: "/left-out"}, Policy: "<quiet>", Mode: telemetry.Observe,
+			Verdict: "idle", Current: memcg.Value(100 * mib), Want: 5 * mib, Held: telemetry.HeldByMode})
+	}
+	p.Record(&telemetry.Record{Time: noon, Cgroup: memcg.ID{Path: "/web"}, Policy: "all", Mode: telemetry.Enforce, Verdict: "idle", Current: memcg.Value(mib)})
+	html := draw(t, p)
+	if !strings.Contains(html, "only observed: a prediction") ||
+		!strings.Contains(html, `<td>&lt;quiet&gt;</td><td class="n">1</td><td class="n">100 MiB</td><td class="n">1</td><td class="n">5 MiB</td><td class="n">15 MiB</td><td class="n">15%</td>`) {
+		t.Error(html)
+	}
+	if _, html := day(t, 1); strings.Contains(html, "predict") {
+		t.Error("a prediction of what was acted on")
+	}
+}
+
 func TestEveryActionIsMarkedHoweverLongTheDay(t *testing.T) {
 	for _, hours := range []int{1, 24} {
 		p, html := day(t, hours)

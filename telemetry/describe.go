@@ -16,7 +16,10 @@ import (
 // built.
 func (r *Record) Describe() string {
 	if r.Err != nil {
-		if errors.Is(r.Err, memcg.ErrGone) {
+		switch {
+		case errors.Is(r.Err, ErrUnwatched):
+			return "no policy matches it any more"
+		case errors.Is(r.Err, memcg.ErrGone):
 			return "the cgroup is gone"
 		}
 		return "could not be read: " + r.Err.Error()

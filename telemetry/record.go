@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/memagent/memagent/memcg"
@@ -14,6 +15,14 @@ const (
 	Observe Mode = "observe" // decide and record, write nothing
 	Enforce Mode = "enforce" // carry decisions out
 )
+
+// ErrUnwatched is the error of a cgroup that is there and that no policy matches any
+// more. For what is shown of cgroups that is gone.
+var ErrUnwatched = fmt.Errorf("no policy matches it any more: %w", memcg.ErrGone)
+
+// HeldByMode is why a wish was not carried out where nothing else is in its way:
+// enforcing would.
+const HeldByMode = "observe mode"
 
 // Record is one decision: what was seen of one cgroup in one tick, what
 // followed from it, what bounds it met and what came of the request before.

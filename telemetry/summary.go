@@ -25,6 +25,7 @@ type Summary struct {
 	RecallTook         time.Duration
 	lent               uint64
 	cgroups            map[memcg.ID]*cgroupSummary
+	predicted          Predictions
 }
 
 type cgroupSummary struct {
@@ -42,6 +43,7 @@ const maxGoneRows = 256
 
 // Record counts r.
 func (s *Summary) Record(r *Record) {
+	s.predicted.Record(r)
 	if r.Err == nil {
 		s.Decisions++
 	}
@@ -106,6 +108,7 @@ func (s *Summary) lending(c *cgroupSummary, r *Record) {
 // number of write(2) calls the host counted.
 func (s *Summary) Log(l zerolog.Logger, writes uint64, ran time.Duration) {
 	cost := OwnCost()
+	predicted := Total(s.predicted.ByPolicy())
 	l.Info().
 		Int64("elapsed_ms", ran.Milliseconds()).
 		Int64("cpu_ms", cost.CPU.Milliseconds()).
@@ -114,6 +117,8 @@ func (s *Summary) Log(l zerolog.Logger, writes uint64, ran time.Duration) {
 		Uint64("decisions", s.Decisions).
 		Uint64("actions", s.Actions).
 		Uint64("reclaimed_bytes", s.Reclaimed).
+		Uint64("predicted_resident_bytes", predicted.Resident).
+		Uint64("predicted_most_bytes", predicted.Most).
 		Uint64("lent_most_bytes", s.LentMost).
 		Uint64("recalled_bytes", s.Recalled).
 		Int64("recall_us", s.RecallTook.Microseconds()).
@@ -162,6 +167,9 @@ func (s *Summary) WriteTable(w io.Writer, writes uint64, ran time.Duration) erro
 	if s.LentMost > 0 {
 		fmt.Fprintf(w, "up to %s lent above memory.high at a time; %s taken back by reclaim, in %s\n",
 			Bytes(s.LentMost), Bytes(s.Recalled), s.RecallTook.Round(time.Millisecond))
+	}
+	for _, text := range Predict(s.predicted.ByPolicy()) {
+		fmt.Fprintln(w, text)
 	}
 	cost := OwnCost()
 	_, err := fmt.Fprintf(w, "%d decisions, %d requests, %s reclaimed, %d writes to the kernel, in %s; memagent itself used %s of CPU and %s of memory\n",

@@ -122,7 +122,7 @@ func writeDetail(w io.Writer, d *status.Detail) error {
 	c := &d.Cgroup
 	fmt.Fprintf(&b, "%s, under policy %s, mode %s\n", c.Name, c.Policy, c.Mode)
 	if d.Gone != nil {
-		fmt.Fprintf(&b, "It is gone since %s; this is what was decided last.\n", clock(*d.Gone))
+		fmt.Fprintf(&b, "It is gone, or no policy matches it any more, since %s; this is what was decided last.\n", clock(*d.Gone))
 	}
 	fmt.Fprintf(&b, "Last looked at %s, %s ago, in tick %d.\n\n", clock(c.Seen), d.Now.Sub(c.Seen).Round(time.Second), d.Tick)
 	for _, text := range d.Explained {

@@ -23,8 +23,9 @@ const scrapesAtOnce = 2
 // Metrics counts records and ticks. It is a telemetry.Sink and a
 // telemetry.Ticks for one loop.
 type Metrics struct {
-	registry *prometheus.Registry
-	cgroups  *cgroups
+	registry  *prometheus.Registry
+	cgroups   *cgroups
+	predicted *predicted
 
 	ticks       *prometheus.CounterVec
 	tickTook    prometheus.Histogram
@@ -65,7 +66,7 @@ type Options struct {
 // New returns metrics that have counted nothing.
 func New(o Options) *Metrics {
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), cgroups: newCgroups(),
+		registry: prometheus.NewRegistry(), cgroups: newCgroups(), predicted: &predicted{},
 		policy: newLabel(maxPolicies), verdict: newLabel(maxVerdicts), rule: newLabel(maxRules), bound: newLabel(maxBounds), outcome: newLabel(maxOutcomes),
 	}
 	counter := func(name, help string) prometheus.Counter {
@@ -112,7 +113,7 @@ func New(o Options) *Metrics {
 	info.Set(1)
 	m.enforcing = gauge("memagent_enforcing", "1 where decisions are carried out, 0 where memagent only observes.")
 	m.registry.MustRegister(&configState{o.Config})
-	m.registry.MustRegister(m.tickTook, m.took, info, m.cgroups,
+	m.registry.MustRegister(m.tickTook, m.took, info, m.cgroups, m.predicted,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "memagent_kernel_writes_total", Help: "write(2) calls made to kernel files; 0 proves that observing wrote nothing."},
 			func() float64 { return float64(o.Writes()) }),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -179,6 +180,7 @@ func oneIf(yes bool) float64 {
 // Record counts a record.
 func (m *Metrics) Record(r *telemetry.Record) {
 	m.cgroups.record(r)
+	m.predicted.Record(r)
 	policy := m.policy.of(r.Policy)
 	if r.Done != nil {
 		m.done(policy, r.Done)

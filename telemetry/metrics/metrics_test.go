@@ -272,3 +272,21 @@ func TestScrapesAndTheLoopDoNotDisturbEachOther(t *testing.T) {
 	}
 	all.Wait()
 }
+
+func TestAPolicyThatOnlyObservesHasPredictionsAndOneThatActsHasNone(t *testing.T) {
+	m := testMetrics()
+	m.Record(record("/acts", 1))
+	r := record("/watched", 2)
+	r.Policy, r.Mode, r.Acted, r.Held, r.Done, r.Settings = "quiet", telemetry.Observe, false, telemetry.HeldByMode, nil, nil
+	m.Record(r)
+	m.Record(r)
+	text := scrapeText(t, m)
+	for _, want := range []string{`memagent_predicted_resident_bytes{policy="quiet"} 1.048576e+06`, `memagent_predicted_next_bytes{policy="quiet"} 8192`, `memagent_predicted_most_bytes{policy="quiet"} 16384`} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(text, `predicted_next_bytes{policy="batch"}`) {
+		t.Error("a prediction of what is done")
+	}
+}

@@ -14,7 +14,8 @@ import (
 // Board keeps the latest of every watched cgroup and a bounded past. It is fed
 // by the loop and may be asked from any goroutine.
 type Board struct {
-	config func() telemetry.ConfigState
+	config    func() telemetry.ConfigState
+	predicted telemetry.Predictions
 
 	mu        sync.Mutex
 	agent     Agent
@@ -36,13 +37,14 @@ func NewBoard(version string, now time.Time, config func() telemetry.ConfigState
 
 // Record takes a record.
 func (b *Board) Record(r *telemetry.Record) {
+	b.predicted.Record(r)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.Acted {
 		b.requests++
 	}
 	if r.Done != nil {
-		if v, ok := r.Done.Reclaimed.Get(); ok {
+		if v, ok := r.Done.Freed().Get(); ok {
 			b.reclaimed += v
 		}
 	}
@@ -116,6 +118,7 @@ func (b *Board) Status(now time.Time) Status {
 		all = append(all, h)
 	}
 	b.mu.Unlock()
+	s.Predicted = b.predicted.ByPolicy()
 	cost := telemetry.OwnCost()
 	c := b.config()
 	s.Agent.Config = Config{Name: c.Name, Sum: c.Sum, Policies: c.Policies, Since: c.Since}

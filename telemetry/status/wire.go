@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
 )
 
 // Version is the version of the answers, part of their path and of each one.
@@ -12,11 +13,14 @@ const Version = 1
 
 // Status is the answer to /v1/status.
 type Status struct {
-	Version int       `json:"version"`
-	Agent   Agent     `json:"agent"`
-	Host    Host      `json:"host"`
-	Cgroups []Cgroup  `json:"cgroups"` // by path
-	Now     time.Time `json:"now"`     // of the answer
+	Version int      `json:"version"`
+	Agent   Agent    `json:"agent"`
+	Host    Host     `json:"host"`
+	Cgroups []Cgroup `json:"cgroups"` // by path
+	// Predicted is what policies that only observe would do, by their names; absent
+	// where everything is acted on.
+	Predicted []telemetry.Prediction `json:"predicted,omitempty"`
+	Now       time.Time              `json:"now"` // of the answer
 }
 
 // Agent is what is known of the running agent.

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/memagent/memagent/telemetry"
 	"github.com/memagent/memagent/telemetry/status"
 )
 
@@ -99,6 +100,24 @@ func TestTheTableForAPipeIsWholeAndPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "pipe-trouble", b.String())
+}
+
+func TestWhatIsOnlyObservedIsPredictedAndSaidToBeAPrediction(t *testing.T) {
+	s := host()
+	s.Predicted = []telemetry.Prediction{{Policy: "all", Cgroups: 7, Resident: 40 << 30, Asking: 3, Next: 260 << 20, Most: 9 << 30}}
+	for height, want := range map[int]bool{24: true, 12: false} {
+		text := (&View{}).screen(s, "", 80, height)
+		if strings.Contains(text, "prediction: would ask for 260 MiB now, at most 9 GiB of 40 GiB out by now\n") != want {
+			t.Errorf("%d lines high:\n%s", height, text)
+		}
+	}
+	var b bytes.Buffer
+	if err := Write(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "\nprediction, nothing of it was done: 3 of 7 cgroups would be asked for 260 MiB now; of 40 GiB resident at most 9 GiB (22.5%) would be out by now\n") {
+		t.Error(b.String())
+	}
 }
 
 func TestRowsAreInTheOrderThatWasAskedForWithTheUnknownLast(t *testing.T) {

@@ -82,9 +82,10 @@ func Summary(s *status.Status) []string {
 	if a.Trouble != "" {
 		lines = append(lines, "TROUBLE: nothing was decided: "+a.Trouble)
 	}
-	return append(lines, hostLine(&s.Host),
+	lines = append(lines, hostLine(&s.Host),
 		fmt.Sprintf("%d requests made, %d in flight, %s taken; memagent itself used %s of CPU and at most %s",
 			a.Requests, a.InFlight, telemetry.Bytes(a.Reclaimed), time.Duration(a.CPUMS)*time.Millisecond, telemetry.Bytes(a.PeakRSS)))
+	return append(lines, telemetry.Predict(s.Predicted)...)
 }
 
 func count(n int, one, many string) string {
@@ -183,6 +184,9 @@ func (v *View) head(s *status.Status, trouble string, rows, height int) []string
 	if height >= 16 {
 		a := &s.Agent
 		lines = append(lines, fmt.Sprintf("%d requests, %d in flight, %s taken%s", a.Requests, a.InFlight, telemetry.Bytes(a.Reclaimed), lastLook(s)))
+	}
+	if p := telemetry.Total(s.Predicted); height >= 20 && p.Cgroups > 0 {
+		lines = append(lines, fmt.Sprintf("prediction: would ask for %s now, at most %s of %s out by now", telemetry.Bytes(p.Next), telemetry.Bytes(p.Most), telemetry.Bytes(p.Resident)))
 	}
 	return lines[:min(len(lines), max(0, height-2))]
 }
