@@ -117,6 +117,9 @@ func (p *Policy) String() string {
 	}
 	if p.High.Lend {
 		add("lends above memory.high")
+		if p.High.AnonGrowth {
+			out[len(out)-1] += ", for anon that grows too,"
+		}
 		if p.High.Ceiling.Kind != AmountUnset {
 			out[len(out)-1] += " up to " + p.High.Ceiling.String()
 		}

@@ -87,6 +87,7 @@ func drawPolicy(t *rapid.T, hostBudget Rate) Policy {
 	if p.High.Lend = rapid.Bool().Draw(t, "lend"); p.High.Lend && rapid.Bool().Draw(t, "ceiling") {
 		p.High.Ceiling = drawAmount(t, 1)
 	}
+	p.High.AnonGrowth = p.High.Lend && rapid.Bool().Draw(t, "anon growth")
 	p.SwapGuard = p.Law == LawMemagent && rapid.Bool().Draw(t, "guard")
 	p.Observe = rapid.Bool().Draw(t, "observe")
 	p.Containers = Containers{Annotations: rapid.Bool().Draw(t, "annotations"), Swappiness: p.Swappiness.Kind != SwappinessFixed && rapid.Bool().Draw(t, "swappiness of specs")}

@@ -124,7 +124,7 @@ var policyKeys = []key[Policy]{
 		"Kept free below the tighter of memory.high and memory.max, as a share of it or a size. Unset: none.",
 		parseAmount(MaxHeadroom), func(p *Policy) *Amount { return &p.Headroom }, Amount.String)),
 	{
-		name: "high", want: "a mapping with lend and ceiling",
+		name: "high", want: "a mapping with lend, anon_growth and ceiling",
 		read: func(r *reader, p place, want string, v *Policy) { readMapping(r, p, want, highKeys, &v.High) },
 		show: func(p *Policy) shown { return showMapping(highKeys, &p.High) },
 	},

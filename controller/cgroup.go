@@ -60,9 +60,11 @@ type cgroup struct {
 	placing  *placing // nil until its policy first leaves nodes to the lottery
 	steering steering
 
+	anon     anonSize
 	loan     loan
 	loanCost float64     // share of time that refaults cost, at the last sample
-	heldFile uint64      // bytes of a loan that are page cache, and on which nodes
+	heldIn   uint64      // bytes of a loan that are in use
+	heldFile uint64      // of these, page cache, and on which nodes
 	heldOn   []shortNode // reused
 	current  uint64      // bytes, at the last sample
 	guard    guard

@@ -342,6 +342,9 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 	if current, ok := s.Current.Get(); ok {
 		cg.current = current
 		rate, _ := d.Signals.FillRate.Get()
+		if r.Elapsed < fillWindow {
+			rate = 0 // of a moment: a batch of charges would look like a flood
+		}
 		cg.fill.see(now, float64(current), rate, busy)
 		cg.sawAfter(now, current)
 	}

@@ -80,6 +80,7 @@ type loan struct {
 	asked uint64
 
 	before float64 // refaults a second when it was lent
+	grown  bool    // some of it for anon that grew, which no fall of refaults can show
 	full   time.Time
 	spent  float64 // refaults since full
 	judged bool
@@ -124,6 +125,11 @@ type lendSight struct {
 	cost        float64 // share of time, the larger of now and smoothed
 	comesBack   bool    // most of what is evicted does
 	idleVerdict bool
+
+	// growth is of anon that the limit costs, bytes a second; 0 where the policy does
+	// not lend for it. interval is that of ticks.
+	growth   float64
+	interval time.Duration
 }
 
 const unlimited = 1<<63 - 1
@@ -179,7 +185,13 @@ func (l *loan) decide(v *lendSight) lendMove {
 	case l.back != keeps:
 		return l.takeBack(v)
 	}
-	if m := l.lend(v); m.rule != "" || m.held != "" {
+	m := l.lend(v)
+	if m.rule == "" {
+		if g := l.grow(v); g.rule != "" || m.held == "" {
+			m = g
+		}
+	}
+	if m.rule != "" || m.held != "" {
 		return m
 	}
 	return l.trim(v)
@@ -276,7 +288,7 @@ func heldBecause(room, pool uint64) string {
 
 // judge watches a loan that cannot grow: one that changed nothing is taken back.
 func (l *loan) judge(v *lendSight, held string) lendMove {
-	if l.lent() == 0 || l.judged {
+	if l.lent() == 0 || l.judged || l.grown {
 		return lendMove{held: held}
 	}
 	if l.full.IsZero() {

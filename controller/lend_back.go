@@ -90,6 +90,9 @@ func (l *loan) lowered(v *lendSight) uint64 {
 // rescue raises a limit of ours that tasks are stopped at, before all else.
 func (l *loan) rescue(v *lendSight) lendMove {
 	if l.lent() == 0 {
+		if m := l.grow(v); m.rule != "" {
+			return m
+		}
 		return lendMove{held: "tasks are stopped at a memory.high that is not ours"}
 	}
 	l.rest = v.now.Add(lendRescued)
@@ -114,6 +117,9 @@ func (l *loan) trim(v *lendSight) lendMove {
 	}
 	peak := *v
 	peak.current = l.peak
+	if l.grown && v.keptBelow > 0 { // or headroom would take from it at once
+		peak.current += v.high - min(v.keptBelow, v.high)
+	}
 	l.unused = time.Time{}
 	switch high := l.lowered(&peak); {
 	case high == l.base:

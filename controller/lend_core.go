@@ -14,11 +14,13 @@ func (c *Core) considerLoan(now time.Time, host *memcg.HostSample, cg *cgroup, s
 	if !cg.policy.High.Lend {
 		return
 	}
+	cg.anon.see(now, s)
 	v, ok := c.lendSight(now, host, cg, s, d, r)
 	if !ok {
 		r.Lending.On, r.Lending.Held = true, "memory.high or memory.current could not be read"
 		return
 	}
+	v.growing(&cg.policy.High, c.cfg.Interval, &cg.anon, s, &d.Signals)
 	m := cg.loan.decide(&v)
 	cg.loanCost = v.cost
 	c.borrows(cg, &v, s)
@@ -40,6 +42,7 @@ func (c *Core) considerLoan(now time.Time, host *memcg.HostSample, cg *cgroup, s
 	if m.reclaim == 0 && r.Want > 0 && (raises && (moves || keepsBelow) || moves && c.fills(cg, &v)) {
 		r.Held = "memory is lent instead"
 	}
+	c.followGrowth(cg, &v, &m)
 	c.tellOwner(cg, &v, &m)
 	r.Lending = cg.lending(&v, &m)
 	r.Lent = memcg.Value(cg.loan.lent())
@@ -106,11 +109,12 @@ func orUnlimited(l memcg.Limit) uint64 {
 func (c *Core) borrows(cg *cgroup, v *lendSight, s *memcg.Sample) {
 	l := &cg.loan
 	if l.lent() == 0 {
-		cg.heldFile, cg.heldOn = 0, cg.heldOn[:0]
+		cg.heldFile, cg.heldIn, cg.heldOn = 0, 0, cg.heldOn[:0]
 		return
 	}
 	file, _ := s.Stat.Get(memcg.StatFile).Get()
-	cg.heldFile = min(l.used(v.current), file)
+	cg.heldIn = l.used(v.current)
+	cg.heldFile = min(cg.heldIn, file)
 	cg.heldOn = cg.heldOn[:0]
 	for i := range s.Nodes {
 		if on, ok := s.Nodes[i].Get(memcg.NodeFile).Get(); ok && on > 0 && file > 0 {

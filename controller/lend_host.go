@@ -22,6 +22,7 @@ const lendSlack = 1.0 / 8
 type till struct {
 	reserve float64 // share of the host, and of each node
 	lent    uint64  // bytes lent in all
+	used    uint64  // bytes of these that are in use
 	held    uint64  // bytes of these that are page cache now
 	nodes   map[memcg.NodeID]uint64
 }
@@ -29,7 +30,7 @@ type till struct {
 // count adds up what the borrowers have. share is the reserve as configured.
 func (t *till) count(reserve config.Amount, host *memcg.HostSample, borrowers []*cgroup) {
 	total, _ := host.MemTotal.Get()
-	t.reserve, t.lent, t.held = 0, 0, 0
+	t.reserve, t.lent, t.used, t.held = 0, 0, 0, 0
 	if bytes, ok := reserve.Of(total); ok && total > 0 {
 		t.reserve = float64(bytes) / float64(total)
 	}
@@ -40,6 +41,7 @@ func (t *till) count(reserve config.Amount, host *memcg.HostSample, borrowers []
 	for _, cg := range borrowers {
 		t.lent += cg.loan.lent()
 		t.held += cg.heldFile
+		t.used += max(cg.heldIn, cg.heldFile)
 		for _, n := range cg.heldOn {
 			t.nodes[n.node] += n.bytes
 		}
@@ -74,7 +76,7 @@ func (t *till) onNode(n *memcg.Node) (bytes int64, ok bool) {
 // the mask is empty: what is above the reserve and a little more, on the host
 // and on its nodes, less what is lent and not used yet.
 func (t *till) pool(h *memcg.HostSample, nodes memcg.NodeMask) uint64 {
-	unused := int64(t.lent - min(t.held, t.lent))
+	unused := int64(t.lent - min(t.used, t.lent))
 	total, _ := h.MemTotal.Get()
 	room, ok := t.onHost(h)
 	if !ok {
@@ -133,7 +135,7 @@ func (c *Core) recallShort(host *memcg.HostSample) {
 		return
 	}
 	missing, nodes := c.till.short(host)
-	c.drawBorrowers(missing, func(cg *cgroup) uint64 { return cg.loan.lent() }, func(cg *cgroup) uint64 { return cg.heldFile })
+	c.drawBorrowers(missing, func(cg *cgroup) uint64 { return cg.loan.lent() }, func(cg *cgroup) uint64 { return max(cg.heldIn, cg.heldFile) })
 	for _, n := range nodes {
 		on := func(cg *cgroup) uint64 {
 			for _, h := range cg.heldOn {

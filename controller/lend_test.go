@@ -213,6 +213,7 @@ func TestNoLoanBreaksItsBounds(t *testing.T) {
 		var l loan
 		v := lendSight{now: time.Unix(1000, 0), page: page, high: 40 * mib, max: unlimited, ceiling: unlimited}
 		size := rapid.Uint64Range(0, 400*mib)
+		grows := rapid.Bool().Draw(t, "lends for growth")
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			v.seconds = rapid.Float64Range(0.01, 20).Draw(t, "seconds")
 			v.now = v.now.Add(time.Duration(v.seconds * float64(time.Second)))
@@ -221,6 +222,10 @@ func TestNoLoanBreaksItsBounds(t *testing.T) {
 			v.refaults = rapid.Float64Range(0, 5000).Draw(t, "refaults")
 			v.comesBack, v.highRises = rapid.Bool().Draw(t, "comes back"), rapid.Bool().Draw(t, "rises")
 			v.idleVerdict = rapid.Bool().Draw(t, "idle")
+			v.growth, v.interval = 0, time.Second
+			if grows {
+				v.growth = float64(size.Draw(t, "growth"))
+			}
 			v.verdict = rapid.SampledFrom([]workingset.Verdict{workingset.Fits, workingset.Streaming, workingset.Throttled}).Draw(t, "verdict")
 			switch rapid.IntRange(0, 9).Draw(t, "event") {
 			case 0:
@@ -237,8 +242,10 @@ func TestNoLoanBreaksItsBounds(t *testing.T) {
 			switch {
 			case m.high > 0 && m.high < l.base, m.high > 0 && m.high < was && m.high < v.current:
 				t.Fatalf("set to %d, base %d, current %d", m.high, l.base, v.current)
-			case m.high > was && (m.high > v.ceiling || m.rule == "lend" && (m.high > v.max || m.high-was > v.pool)):
+			case m.high > was && (m.high > v.ceiling || m.rule != "rescue" && (m.high > v.max || m.high-was > v.pool)):
 				t.Fatalf("raised from %d to %d: ceiling %d, max %d, pool %d", was, m.high, v.ceiling, v.max, v.pool)
+			case !grows && m.rule == "lend-growth":
+				t.Fatalf("lent for a growth that is not lent for: %+v", m)
 			case m.reclaim > v.current-min(v.current, v.floor):
 				t.Fatalf("reclaims %d of %d above a floor of %d", m.reclaim, v.current, v.floor)
 			case m.restore && v.current > max(l.base, l.peak):

@@ -17,7 +17,7 @@ type Lending struct {
 	Used uint64 // of these, what memory.current takes
 	Pool uint64 // what the host could lend it now
 
-	// Rule that fired, in kebab-case: lend, trim, rescue, recall-short,
+	// Rule that fired, in kebab-case: lend, lend-growth, trim, rescue, recall-short,
 	// recall-idle, recall-futile; "" for none. High is the memory.high it asks
 	// for, 0 for none or for the base. Held is why no more is lent, or why what
 	// was decided is not done.

@@ -56,6 +56,7 @@ var wishRules = map[string]string{
 // Record.Rule too.
 var lendRules = map[string]string{
 	"lend":          "it reads again what it lost at its memory.high, and the host has memory that nobody needs",
+	"lend-growth":   "its anon grows into its memory.high and would be swapped out there, and the host has memory that nobody needs",
 	"rescue":        "its tasks were stopped at a memory.high that is memagent's, which is raised before all else",
 	"trim":          "part of what was lent has not been used for 1 min, so memory.high goes down over it",
 	"recall-short":  "the host or a node has less than its reserve, so what was lent is taken back",

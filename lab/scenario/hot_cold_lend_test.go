@@ -20,8 +20,10 @@ func TestCheckHotColdLend(t *testing.T) {
 		runs []result.Run
 		want []string
 	}{
-		{"lent in the first round", []result.Run{off, run("on", 20000, 110000, 200)},
+		{"lent before it is swapped", []result.Run{off, run("on", 20000, 20000, 200)},
 			[]string{"swap-ins once lent ok", "swap-ins in all ok", "run time ok"}},
+		{"lent once it is missed", []result.Run{off, run("on", 20000, 110000, 200)},
+			[]string{"swap-ins once lent ok", "swap-ins in all FAIL", "run time ok"}},
 		{"never lent", []result.Run{off, run("on", 79000, 510000, 400000)},
 			[]string{"swap-ins once lent FAIL", "swap-ins in all FAIL", "run time FAIL"}},
 		{"without the agent there is nothing to check", []result.Run{off},
