@@ -14,11 +14,13 @@ import (
 
 // steering is what the core keeps of a cgroup's cpuset.mems.
 type steering struct {
-	holds   bool           // the file holds a set of ours
-	found   memcg.NodeMask // what it held before, where ours is there
-	wrote   memcg.NodeMask // the last set of ours
-	changed bool           // it was ever written, or tried in vain
-	at      time.Time      // when last
+	holds   bool                    // the file holds a set of ours
+	found   memcg.NodeMask          // what it held before, where ours is there
+	wrote   memcg.NodeMask          // the last set of ours
+	changed bool                    // it was ever written, or tried in vain
+	at      time.Time               // when last
+	changes []memsChange            // of the last numapolicy.MemsMemory
+	ago     []numapolicy.MemsChange // reused
 	moving  moving
 }
 
@@ -53,12 +55,12 @@ func (c *Core) steer(now time.Time, host *memcg.HostSample, cg *cgroup, ob Obser
 		return
 	}
 	st := &cg.steering
-	if c.moveAgain(now, cg, ob.Sample, r) {
+	if c.lookBack(now, cg, ob.Sample, r) {
 		return
 	}
 	in := numapolicy.MemsInput{
 		Mode: mode, Sample: ob.Sample, Host: host, Nodes: &c.nodes.levels, Parent: ob.ParentMems,
-		Original: ob.Sample.Mems, Wrote: st.wrote, Written: st.changed, SinceChange: now.Sub(st.at),
+		Original: ob.Sample.Mems, Wrote: st.wrote, Written: st.changed, SinceChange: now.Sub(st.at), Changes: st.lately(now),
 		Named: memcg.NodesOf(cg.policy.Numa.Nodes...), WorkingSet: needs(ob.Sample, d),
 	}
 	if st.holds {
@@ -102,27 +104,41 @@ func (cg *cgroup) steered(now time.Time, d Result) {
 		return
 	}
 	wrote, err := memcg.ParseNodeMask(d.Setting.Value)
+	from, to := st.moving.before, st.moving.to
+	if d.Setting.By != "" { // it only moves what the change before has left behind
+		from = to
+	}
 	switch {
 	case err != nil:
 		return
 	case d.Err != nil && d.Setting.By != "":
 		st.wrote, _ = memcg.ParseNodeMask(d.Setting.By) // it got that far
 		return
+	case errors.Is(d.Err, memcg.ErrPartial) && d.Set.InFlight:
+		// The kernel has not begun, and will: the set is ours when it comes.
 	case d.Err != nil && !errors.Is(d.Err, journal.ErrNotGranted):
 		return
 	case d.Err != nil:
-		st.changed, st.wrote, st.at = true, wrote, now
+		st.changed, st.wrote = true, wrote
+		st.change(now, from, from)
+		return
 	case d.Setting.Value == "" || d.Set.Outcome == journal.PutBack:
 		if st.holds {
-			st.holds, st.at = false, now
+			st.holds = false
+			st.change(now, from, to)
+			st.moving.again = true
+			st.moving.wrote(now, d.Set.InFlight || d.Undone.InFlight)
 		}
-	case d.Set.Outcome == journal.Written:
-		if !st.holds {
-			if st.found, err = memcg.ParseNodeMask(d.Set.Found); err != nil {
-				st.found = memcg.NodeMask{}
-			}
-		}
-		st.holds, st.changed, st.wrote, st.at = true, true, wrote, now
-		st.moving.due = !d.Set.InFlight
+		return
+	case d.Set.Outcome != journal.Written:
+		return
 	}
+	if !st.holds {
+		if st.found, err = memcg.ParseNodeMask(d.Set.Found); err != nil {
+			st.found = memcg.NodeMask{}
+		}
+	}
+	st.holds, st.changed, st.wrote = true, true, wrote
+	st.change(now, from, to)
+	st.moving.wrote(now, d.Set.InFlight)
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -44,8 +45,14 @@ func TestMemoryThatDidNotMoveIsMovedByWritingTheSetBeforeAndTheNewOneOnceMore(t 
 	}
 }
 
+// blocked is what came of a setting whose write had not come back in time.
+func blocked(s Setting) Result {
+	r := written(s, "")
+	r.Set.InFlight = true
+	return r
+}
+
 func TestMemsAreNotWrittenASecondTimeWhere(t *testing.T) {
-	blocked := func(s Setting) Result { r := written(s, ""); r.Set.InFlight = true; return r }
 	whole := func(s Setting) Result { return written(s, "") }
 	for name, c := range map[string]struct {
 		ob   Observation
@@ -54,7 +61,7 @@ func TestMemsAreNotWrittenASecondTimeWhere(t *testing.T) {
 	}{
 		"memory has moved":             {left(0), whole, "equal-set"},
 		"most of it has":               {left(50), whole, "equal-set"},
-		"the kernel is still moving":   {left(100), blocked, "equal-set"},
+		"the kernel is still moving":   {left(100), blocked, "still-moving"},
 		"somebody else has written it": {asks("0", "0"), whole, "foreign-value"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +72,83 @@ func TestMemsAreNotWrittenASecondTimeWhere(t *testing.T) {
 				t.Errorf("asked %+v, recorded %+v", s, m)
 			}
 		})
+	}
+}
+
+// A write that blocks for longer than it is waited for is looked at until nothing moves
+// any more. The change counts from then, and the record says what it has moved.
+func TestAMoveThatIsNotWaitedForIsLookedAtInTheEnd(t *testing.T) {
+	b := steerBench(t, telemetry.Enforce, 4)
+	b.steer(asks("", "0-1"))
+	s, _ := b.steer(asks("", "0-1"))
+	began := b.now
+	done := []Result{blocked(s)}
+	for _, c := range []struct {
+		there uint64 // MiB
+		rule  string
+		moved uint64
+	}{
+		{100, "still-moving", 0}, {80, "still-moving", 20}, {40, "still-moving", 60}, {40, "still-moving", 60}, {10, "still-moving", 90},
+		{0, "equal-set", 100}, {0, "equal-set", 0},
+	} {
+		again, m := b.steer(left(c.there), done...)
+		if again != (Setting{}) || m.Rule != c.rule || m.Moved != c.moved*mib || m.Stays != 0 {
+			t.Fatalf("with %d MiB there: asked %+v, recorded %+v", c.there, again, m)
+		}
+		done = nil
+	}
+	st := &b.core.cgroups[id("/app")].steering
+	if got := st.at.Sub(began); got < 5*time.Second || got > 6*time.Second {
+		t.Errorf("the change counts from %v after it began", got)
+	}
+	if len(st.changes) != 1 || st.changes[0].left != memcg.NodesOf(0) || !st.changes[0].at.Equal(st.at) {
+		t.Errorf("changes %+v", st.changes)
+	}
+}
+
+func TestAMoveThatStoppedIsOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		there uint64 // MiB
+		rule  string
+		stays uint64
+		moved uint64
+	}{
+		"with nothing moved: it is written once more": {100, "moved-nothing", 100, 0},
+		"with a part of it moved":                     {30, "equal-set", 0, 70},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := steerBench(t, telemetry.Enforce, 4)
+			b.steer(asks("", "0-1"))
+			s, _ := b.steer(asks("", "0-1"))
+			b.steer(left(c.there), blocked(s))
+			b.now = b.now.Add(8 * time.Second)
+			if again, m := b.steer(left(c.there)); again != (Setting{}) || m.Rule != "still-moving" {
+				t.Fatalf("after nine seconds: %+v, %+v", again, m)
+			}
+			b.now = b.now.Add(3 * time.Second)
+			again, m := b.steer(left(c.there))
+			if (again != Setting{}) != (c.stays > 0) || m.Rule != c.rule || m.Stays != c.stays*mib || m.Moved != c.moved*mib {
+				t.Errorf("asked %+v, recorded %+v", again, m)
+			}
+		})
+	}
+}
+
+// A write that had not even begun in time is carried out later, and is nobody else's.
+func TestASetThatComesLateIsOurs(t *testing.T) {
+	b := steerBench(t, telemetry.Enforce, 4)
+	b.steer(asks("", "0-1"))
+	s, _ := b.steer(asks("", "0-1"))
+	late := blocked(s)
+	late.Err, late.Set.Outcome = fmt.Errorf("the write has not come back: %w", memcg.ErrPartial), journal.Failed
+	if s, m := b.steer(asks("", "0-1"), late); s != (Setting{}) || m.Rule != "changed-lately" {
+		t.Fatalf("before it comes: %+v, %+v", s, m)
+	}
+	if s, m := b.steer(left(40)); s != (Setting{}) || m.Rule != "still-moving" || m.Moved != 60*mib {
+		t.Errorf("when it has come: %+v, %+v", s, m)
+	}
+	if s, m := b.steer(left(0)); s != (Setting{}) || m.Rule != "equal-set" || m.Moved != 100*mib {
+		t.Errorf("when it is over: %+v, %+v", s, m)
 	}
 }
 

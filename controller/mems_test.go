@@ -115,6 +115,34 @@ func TestAStateIsPutBackWhenItsNodeHasHadRoomForAWhile(t *testing.T) {
 	}
 }
 
+// A node that was left, was used again and fills up at once is left again within a
+// minute, and then needs room for twice as long.
+func TestACgroupIsNotCaughtOnANodeThatFillsUpAgain(t *testing.T) {
+	b := steerBench(t, telemetry.Enforce, 4)
+	full := func() { b.host.Nodes[0].MemFree = memcg.Value(4 * mib) }
+	b.steer(asks("", "0-1"))
+	s, _ := b.steer(asks("", "0-1"))
+	b.host.Nodes[0].MemFree = memcg.Value(500 * mib)
+	b.steer(left(0), written(s, ""))
+	s, m := b.after(16*time.Minute, asks("1", "1"))
+	if m.Want != "0-1" {
+		t.Fatalf("not used again: %+v, %+v", s, m)
+	}
+	full()
+	b.steer(asks("", "0-1"), Result{Request: Request{Setting: s}, Set: journal.Result{Outcome: journal.PutBack}})
+	if s, m = b.after(2*time.Minute, asks("", "0-1")); s.Value != "1" {
+		t.Fatalf("caught: %+v, %+v", s, m)
+	}
+	b.host.Nodes[0].MemFree = memcg.Value(500 * mib)
+	b.steer(left(0), written(s, ""))
+	if s, m := b.after(8*time.Minute, asks("1", "1")); s != (Setting{}) || m.Rule != "equal-set" {
+		t.Errorf("after eight minutes of room: %+v, %+v", s, m)
+	}
+	if s, m := b.after(8*time.Minute, asks("1", "1")); m.Want != "0-1" {
+		t.Errorf("after a quarter of an hour: %+v, %+v", s, m)
+	}
+}
+
 func TestSomebodyElsesSetIsLeftAlone(t *testing.T) {
 	b := steerBench(t, telemetry.Enforce, 4)
 	b.steer(asks("", "0-1"))

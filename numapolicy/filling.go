@@ -69,6 +69,17 @@ func (l *level) marks(node *memcg.Node, m Marks, elapsed time.Duration) {
 	l.high = addSaturated(l.low, apart)
 }
 
+// lasting reports whether a node that is not short has room well above its high mark:
+// by as much as the marks are apart, and by what it fills by in the time for which no
+// other change may follow.
+func (l *level) lasting() bool {
+	if l.short {
+		return false
+	}
+	above := max(l.high-l.low, l.growth.in(memsInterval))
+	return addSaturated(l.free, l.cache) >= addSaturated(l.high, above)
+}
+
 // full reports whether a node that fills up will be at its least, with its cache
 // gone, before so much time has passed.
 func (l *level) full(within time.Duration) bool {

@@ -45,9 +45,10 @@ const (
 	// reclaim of clean file there has had its chance by then. A node that has no
 	// clean file to give is left when it is seen short twice in a row.
 	leaveAfter = time.Minute
-	// returnAfter is how long it must have had room, and not been short, before
-	// it is used again. Longer than leaveAfter, so that a node which hovers about
-	// its marks is left alone and not taken in and out.
+	// returnAfter is how long it must have had room well above its high mark before
+	// it is used again, the first time (MemsInput.returns). Longer than leaveAfter,
+	// so that a node which hovers about its marks is left alone and not taken in and
+	// out.
 	returnAfter = 5 * time.Minute
 )
 
@@ -72,6 +73,8 @@ type MemsInput struct {
 	// SinceChange is the time since the agent's last change, meaningless unless
 	// Written.
 	SinceChange time.Duration
+	// Changes are the agent's changes of the last MemsMemory, in any order.
+	Changes []MemsChange
 	// Named are nodes that may be used although they have no CPU. Those that
 	// Original names are named as well.
 	Named memcg.NodeMask
@@ -98,9 +101,10 @@ type MemsPlan struct {
 // PlanMems says whether a cgroup should use another set of nodes. Whatever the
 // mode, a set that is to be written is not empty, not the one in force, within
 // the parent's and on nodes with memory; it adds no node without a CPU that
-// nobody named; the nodes that memory would be moved to have room for it; and
-// at least a quarter of an hour has gone by since the last change. A value that
-// somebody else wrote is left alone.
+// nobody named; the nodes that memory would be moved to have room for it; at
+// least a quarter of an hour has gone by since the last change, or a minute where
+// only nodes are left that an earlier one had to do with; and there are at most six
+// changes in an hour. A value that somebody else wrote is left alone.
 func PlanMems(in MemsInput) MemsPlan {
 	s := in.Sample
 	switch {
@@ -127,8 +131,9 @@ func PlanMems(in MemsInput) MemsPlan {
 		return MemsPlan{Rule: "every-node-short", Widen: in.widen()}
 	case target == s.MemsEffective || target == s.Mems:
 		return MemsPlan{Rule: "equal-set"}
-	case in.Written && in.SinceChange < memsInterval:
-		return MemsPlan{Rule: "changed-lately"}
+	}
+	if rule := in.tooSoon(target); rule != "" {
+		return MemsPlan{Rule: rule}
 	}
 	moves, ok, fits := in.room(target)
 	switch {

@@ -20,6 +20,21 @@ func AnonOn(s *memcg.Sample, nodes memcg.NodeMask) memcg.Field {
 	return sum
 }
 
+// LiesOn returns how many bytes of the cgroup's anon and file lie on the given nodes,
+// absent as of AnonOn.
+func LiesOn(s *memcg.Sample, nodes memcg.NodeMask) memcg.Field {
+	if s.NodesState != memcg.Present {
+		return memcg.Absent(s.NodesState)
+	}
+	sum := memcg.Value(0)
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; nodes.Has(n.ID) {
+			sum = memcg.Sum(sum, n.Get(memcg.NodeAnon), n.Get(memcg.NodeFile))
+		}
+	}
+	return sum
+}
+
 // stayedLeast is how much anon must have been on the nodes that were left for
 // its staying to count: figures by node lag by up to 64 pages for each CPU, a
 // MiB on four. More leaves what a small cgroup has where it is; less writes a set

@@ -23,13 +23,12 @@ func (in *MemsInput) target() (memcg.NodeMask, MemsPlan) {
 }
 
 // withoutShort keeps what the cgroup has of the base, without nodes that have
-// been short for a while or have nothing left but anon, and adds those of the base that have had room for a
-// while.
+// been short for a while or have nothing left but anon, and adds those of the base
+// that have had room well above their marks for a while.
 func (in *MemsInput) withoutShort(base memcg.NodeMask) (memcg.NodeMask, MemsPlan) {
 	has := in.Sample.MemsEffective.And(base)
-	target := has.Without(in.Nodes.settled(true, leaveAfter)).Without(in.Nodes.exhausted())
-	back := base.And(in.usable()).And(in.Nodes.settled(false, returnAfter)).Without(has)
-	for id := range back.All {
+	target := has.Without(in.Nodes.shortFor(leaveAfter)).Without(in.Nodes.exhausted())
+	for id := range in.returns(base.And(in.usable()).Without(has)).All {
 		target.Add(id)
 	}
 	// A set of slow nodes alone, which the cgroup had only among others, is

@@ -50,6 +50,8 @@ type level struct {
 	known      bool // free and total were read
 	short      bool
 	unchanging time.Duration // how long it has been short, or not short, at a stretch
+	roomy      bool          // see level.lasting
+	roomyFor   time.Duration // at a stretch
 }
 
 // Look takes in one reading of the host, elapsed after the one before it (0 on
@@ -108,9 +110,19 @@ func (l *level) look(node *memcg.Node, m Marks, elapsed time.Duration) {
 	}
 	if l.short != was || first {
 		l.unchanging = 0
-		return
+	} else {
+		l.unchanging = longer(l.unchanging, elapsed)
 	}
-	l.unchanging = time.Duration(min(uint64(l.unchanging)+uint64(elapsed), math.MaxInt64))
+	stays := l.roomy && !first
+	if l.roomy = l.lasting(); l.roomy && stays {
+		l.roomyFor = longer(l.roomyFor, elapsed)
+	} else {
+		l.roomyFor = 0
+	}
+}
+
+func longer(d, by time.Duration) time.Duration {
+	return time.Duration(min(uint64(d)+uint64(by), math.MaxInt64))
 }
 
 // align makes the list name the nodes of the reading, in its order.
@@ -174,24 +186,30 @@ func (n *Nodes) spare(id memcg.NodeID) uint64 {
 	return 0
 }
 
-// settled returns the nodes that have been short for at least forTime where
-// short is true, or not short and with room for as long where it is false.
-func (n *Nodes) settled(short bool, forTime time.Duration) memcg.NodeMask {
+// shortFor returns the nodes that have been short for at least so long.
+func (n *Nodes) shortFor(d time.Duration) memcg.NodeMask {
 	var m memcg.NodeMask
 	for i := range n.list {
-		l := &n.list[i]
-		if l.known && l.short == short && l.unchanging >= forTime && (short || n.room.Has(l.id)) {
+		if l := &n.list[i]; l.known && l.short && l.unchanging >= d {
 			m.Add(l.id)
 		}
 	}
 	return m
 }
 
+// roomyFor returns for how long a node has had room that lasts.
+func (n *Nodes) roomyFor(id memcg.NodeID) time.Duration {
+	if l := n.level(id); l != nil && l.known && n.room.Has(id) {
+		return l.roomyFor
+	}
+	return 0
+}
+
 // exhausted returns the nodes that were short in two readings in a row and are
 // without room, and those that will be within a few intervals at the rate at
 // which they fill up: there is nothing to wait for, what comes next is swap.
 func (n *Nodes) exhausted() memcg.NodeMask {
-	m := n.settled(true, time.Nanosecond).Without(n.room)
+	m := n.shortFor(time.Nanosecond).Without(n.room)
 	for id := range n.filling.All {
 		m.Add(id)
 	}

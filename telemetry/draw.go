@@ -44,6 +44,7 @@ type Mems struct {
 	Moves uint64 // bytes that change would move, at most
 	Held  string // why it is not made now, "" if it is
 	Stays uint64 // bytes of anon that the change before has left where they were, although it was to move them
+	Moved uint64 // bytes of anon and file that have gone off the nodes that the change before has left
 	Widen string // nodes with room that the set as it was found keeps the cgroup from; "" for none
 }
 
@@ -70,6 +71,8 @@ func (r *Record) describeMems(b *strings.Builder) {
 		fmt.Fprintf(b, "; would use nodes %s (%s); held back: %s", m.Want, m.Rule, m.Held)
 	case m.Stays > 0:
 		fmt.Fprintf(b, "; %s have not moved off the nodes it has left", Bytes(m.Stays))
+	case m.Moved > 0:
+		fmt.Fprintf(b, "; %s are off the nodes it has left", Bytes(m.Moved))
 	case m.Widen != "":
 		fmt.Fprintf(b, "; its nodes are short, and cpuset.mems keeps it from nodes %s, which have room", m.Widen)
 	}
@@ -98,6 +101,9 @@ func (r *Record) logNodes(e *zerolog.Event) {
 		}
 		if m.Stays > 0 {
 			one.Uint64("stays", m.Stays)
+		}
+		if m.Moved > 0 {
+			one.Uint64("moved", m.Moved)
 		}
 		if m.Widen != "" {
 			one.Str("widen", m.Widen)

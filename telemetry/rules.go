@@ -98,7 +98,7 @@ var nodeRules = map[string]string{
 // memsRules are the rules of Mems.Rule: which nodes a cgroup should use.
 var memsRules = map[string]string{
 	"keep":                "its policy leaves cpuset.mems as it is",
-	"avoid-short":         "nodes that are short are left, and used again after 5 min of room",
+	"avoid-short":         "nodes that are short are left, and used again after 5 min of room, or twice as long for each time they were left lately",
 	"compact":             "the fewest near nodes that hold the working set are used",
 	"spread":              "every node that the parent grants and that is not short is used",
 	"no-sample":           "there is no reading to plan by",
@@ -109,7 +109,9 @@ var memsRules = map[string]string{
 	"effective-unknown":   "cpuset.mems.effective is empty, so which nodes it may use is not known",
 	"every-node-short":    "every node that it could use is short, so there is no better set",
 	"equal-set":           "it uses the right nodes already",
-	"changed-lately":      "the last change is less than 15 min ago",
+	"changed-lately":      "the last change is less than 15 min ago, or less than 1 min where only nodes would be left that an earlier one had to do with",
+	"changed-often":       "there were 6 changes in the last hour, or 5, of which the next must be one that leaves a node",
+	"still-moving":        "the kernel is still moving memory off the nodes that were left, and the change counts from its end",
 	"no-room":             "what would move does not fit on the other nodes above their high mark",
 	"unknown-mode":        "the policy's numa.mems is none of those that are known",
 	"working-set-unknown": "how much memory it needs is not known",
