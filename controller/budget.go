@@ -8,6 +8,10 @@ import "time"
 // against what wears a device or fills a queue.
 const budgetWindow = 10 * time.Second
 
+// debtMost bounds what is remembered of a debt, as the time that pays it back: the
+// journal's own bound.
+const debtMost = 24 * time.Hour
+
 // budget is a token bucket in bytes. The zero budget has no limit, which is
 // not the same as a rate of 0: that allows nothing.
 //
@@ -24,8 +28,9 @@ type budget struct {
 	at       time.Time
 }
 
-// newBudget returns a budget that is empty at first: a restart buys nothing, so
-// the rate holds across any number of them without a file to remember it by.
+// newBudget returns a budget that is empty at first: a restart buys nothing. Credit
+// is not remembered, since an agent that is killed again and again would spend the
+// same one each time; debt is (owes, owe).
 func newBudget(bytesPerSecond uint64, now time.Time) budget {
 	return budget{limited: true, rate: float64(bytesPerSecond), at: now}
 }
@@ -60,6 +65,25 @@ func (b *budget) settle(now time.Time, reserved, spent uint64) {
 	}
 	b.refill(now)
 	b.credit -= float64(spent)
+}
+
+// owes returns how long the debt of requests that cost more than was foreseen is
+// still being paid back; 0 where there is none.
+func (b *budget) owes(now time.Time) time.Duration {
+	if !b.limited || b.rate <= 0 {
+		return 0
+	}
+	debt := -b.credit/b.rate - max(now.Sub(b.at), 0).Seconds()
+	return time.Duration(min(max(debt, 0), debtMost.Seconds()) * float64(time.Second))
+}
+
+// owe has a budget go on with a debt of an earlier run.
+func (b *budget) owe(now time.Time, left time.Duration) {
+	if !b.limited || left <= 0 {
+		return
+	}
+	b.refill(now)
+	b.credit = min(b.credit, 0) - b.rate*left.Seconds()
 }
 
 // setRate goes on with another rate. A budget that had no limit starts empty.

@@ -17,6 +17,19 @@ const (
 	rememberWithin = 30 * time.Second
 )
 
+// sameRest reports whether a cool-down need not be written again for another one. A
+// debt is as long as what is left of it, and need not be written for getting less.
+func sameRest(a, b journal.Cooldown) bool {
+	if a.Cgroup != b.Cgroup || a.Why != b.Why {
+		return false
+	}
+	later := a.Until.Sub(b.Until)
+	if a.Why == coolSwap {
+		return later.Abs() < debtLeast
+	}
+	return a.Length == b.Length && later.Abs() < rememberWithin
+}
+
 // remember writes the cool-downs where they are others than those in the journal.
 // Nobody waits for the disk but the end.
 func (l *Loop) remember(now time.Time) {
@@ -38,9 +51,7 @@ func (l *Loop) remember(now time.Time) {
 // restsToKeep returns the cool-downs, and whether they are not in the journal.
 func (l *Loop) restsToKeep(now time.Time) (list []journal.Cooldown, changed bool) {
 	list = l.Core.Resting(now)
-	if slices.EqualFunc(list, l.rests, func(a, b journal.Cooldown) bool {
-		return a.Cgroup == b.Cgroup && a.Why == b.Why && a.Length == b.Length && a.Until.Sub(b.Until).Abs() < rememberWithin
-	}) {
+	if slices.EqualFunc(list, l.rests, sameRest) {
 		return nil, false
 	}
 	l.rests = list

@@ -129,3 +129,54 @@ policies: [{name: app, match: [{path: /app}], squeeze: off, swappiness: {auto: {
 		})
 	}
 }
+
+func TestAnAgentThatIsStartedAgainPaysBackWhatTheOneBeforeSwappedTooMuch(t *testing.T) {
+	const policies = `
+interval: 1s
+host: {swap: {write_budget: 8MiB/s}}
+policies: [{name: app, match: [{path: /app}], swappiness: 200, squeeze: {max_step: 5%, idle_age: 1s}}]
+`
+	for name, owed := range map[string]time.Duration{"without a debt": 0, "with one": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				host := sim.New(sim.Config{
+					Nodes: []sim.NodeConfig{{ID: 0, Bytes: 1024 * mib}}, Swap: sim.SwapConfig{Bytes: 512 * mib, Class: memcg.SwapZram}, Kernel: sim.Kernel612,
+				})
+				id := host.Cgroup("/app", sim.Limits{})
+				host.Start("/app", sim.Idle{Anon: 400 * mib})
+				pass(host, 5*time.Second)
+				swapped := func() uint64 {
+					var s memcg.Sample
+					if err := host.Sample(id, &s); err != nil {
+						t.Fatal(err)
+					}
+					n, _ := s.SwapCurrent.Get()
+					return n
+				}
+				dir, began := t.TempDir(), time.Now()
+				store, err := journal.Open(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				keeper, err := journal.NewKeeper(store, host, journal.Options{Boot: "boot"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := keeper.Remember([]journal.Cooldown{{Cgroup: journal.Host, Until: began.Add(owed), Length: owed, Why: "swap"}}); err != nil {
+					t.Fatal(err)
+				}
+				store.Close()
+				for range 3 {
+					life(t, host, dir, policies, &trace{}, func() { pass(host, 15*time.Second) })
+				}
+				if got := swapped(); (got == 0) != (owed > 0) {
+					t.Errorf("%d MiB swapped within 45 s, owing the writes of %v", got/mib, owed)
+				}
+				life(t, host, dir, policies, &trace{}, func() { pass(host, 30*time.Second) })
+				if swapped() == 0 {
+					t.Error("nothing was swapped when the debt was paid back, either")
+				}
+			})
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/memagent/memagent/journal"
+	"github.com/memagent/memagent/memcg"
 	"github.com/memagent/memagent/telemetry"
 	"github.com/memagent/memagent/workingset"
 )
@@ -68,5 +69,72 @@ func TestWhatACgroupOfAnEarlierRunIsLeftAloneForIsKeptUntilItIsFound(t *testing.
 	}
 	if !b.core.cgroups[id("/bb")].loan.until.IsZero() {
 		t.Error("one that is over holds")
+	}
+}
+
+func TestWhatWasSwappedBeyondABudgetIsOwedAfterARestart(t *testing.T) {
+	const policies = `
+host: {swap: {write_budget: 1MiB/s}}
+policies: [{name: all, match: [{path: /**}], swap: {write_budget: 256KiB/s}}]
+`
+	b := newBench(t, telemetry.Enforce, "", policies)
+	b.track(id("/a"), id("/bb"))
+	if got := b.core.Resting(b.now); len(got) != 0 {
+		t.Fatalf("at first: %+v", got)
+	}
+	b.core.swap.settle(b.now, 0, 30*mib)
+	b.core.cgroups[id("/a")].swap.settle(b.now, 0, 30*mib)
+	b.core.cgroups[id("/bb")].swap.settle(b.now, 0, 100<<10) // too little to be remembered
+	want := []journal.Cooldown{
+		{Cgroup: journal.Host, Until: b.now.Add(30 * time.Second), Length: 30 * time.Second, Why: "swap"},
+		{Cgroup: id("/a"), Until: b.now.Add(2 * time.Minute), Length: 2 * time.Minute, Why: "swap"},
+	}
+	list := b.core.Resting(b.now)
+	if !slices.Equal(list, want) {
+		t.Fatalf("%+v, want %+v", list, want)
+	}
+
+	later := b.now.Add(20 * time.Second)
+	next := newBench(t, telemetry.Enforce, "", policies)
+	next.core = NewCore(next.core.cfg, telemetry.Enforce, "", next.core.notify, later)
+	for _, d := range list {
+		next.core.Rest(d, later)
+	}
+	next.core.Track([]memcg.ID{id("/a"), id("/bb")}, true, later)
+	for i, d := range next.core.Resting(later) {
+		if d.Cgroup != want[i].Cgroup || !d.Until.Equal(want[i].Until) || d.Length != want[i].Length-20*time.Second {
+			t.Errorf("started again it has %+v, want the end of %+v", d, want[i])
+		}
+	}
+	if left, _ := next.core.swap.left(later.Add(9 * time.Second)); left > 0 {
+		t.Errorf("the host may write %d bytes 1 s too early", left)
+	}
+	if left, _ := next.core.cgroups[id("/a")].swap.left(later.Add(99 * time.Second)); left > 0 {
+		t.Errorf("the cgroup may write %d bytes 1 s too early", left)
+	}
+	if left, _ := next.core.cgroups[id("/bb")].swap.left(later.Add(time.Second)); left != 256<<10 {
+		t.Errorf("who owes nothing may write %d bytes", left)
+	}
+}
+
+func TestADebtIsWrittenWhenItGrowsAndNotWhileItIsPaidBack(t *testing.T) {
+	b := newBench(t, telemetry.Enforce, "", watchAll)
+	keeper := &rememberer{}
+	l := &Loop{Core: b.core, Keeper: keeper, Notify: b.core.notify}
+	rate := b.core.swap.rate
+	for _, step := range []struct {
+		seconds int
+		spends  float64 // seconds of the rate
+		want    int
+	}{{0, 0, 0}, {1, 60, 1}, {20, 0, 1}, {21, 30, 2}, {40, 0, 2}, {60, 0, 2}, {100, 0, 3}, {120, 0, 3}} {
+		now := b.now.Add(time.Duration(step.seconds) * time.Second)
+		if step.spends > 0 {
+			b.core.swap.settle(now, 0, uint64(rate*step.spends))
+		}
+		l.remember(now)
+		l.settles.Wait()
+		if got := len(keeper.lists); got != step.want {
+			t.Errorf("after %d s: written %d times, want %d", step.seconds, got, step.want)
+		}
 	}
 }

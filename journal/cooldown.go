@@ -50,7 +50,7 @@ func (k *Keeper) Remember(list []Cooldown) error {
 // checkRests says what cannot be remembered.
 func checkRests(list []Cooldown) error {
 	for _, c := range list {
-		if err := checkID(c.Cgroup); err != nil {
+		if err := checkID(c.Cgroup); err != nil && c.Cgroup != Host {
 			return err
 		}
 		if c.Length < 0 || c.Length > maxCooldown {

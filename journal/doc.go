@@ -47,6 +47,7 @@
 // alone. One process at a time has the directory ([ErrLocked]).
 //
 // The same file holds what must outlive a restart though it is no knob: how long a
-// cgroup is to be left alone ([Cooldown]). Budgets are not in it: they begin empty,
-// so that a restart buys nothing.
+// cgroup, or the host, is to be left alone ([Cooldown]). Credit of a budget is not in
+// it, only debt, as the time that pays it back: budgets begin empty, so that a restart
+// buys nothing, and forgives nothing.
 package journal

@@ -69,11 +69,15 @@ type Entry struct {
 // was in vain. It outlives a restart, or trying would begin anew with each, and ends
 // with the host's boot.
 type Cooldown struct {
-	Cgroup memcg.ID
+	Cgroup memcg.ID      // or Host
 	Until  time.Time     // wall clock
 	Length time.Duration // of this cool-down; the next one may be longer
 	Why    string        // what is not to be tried
 }
+
+// Host stands for the whole host where a Cooldown is not of one cgroup. The kernel
+// calls the root of the tree by that path and inode, which nothing is ever tried on.
+var Host = memcg.ID{Path: "/", Inode: 1}
 
 // rawPath is a path in JSON. Names of cgroups are bytes (case c19): what is not
 // UTF-8 is written as {"bytes": base64} instead of losing it.

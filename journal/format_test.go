@@ -38,7 +38,7 @@ func TestAJournalIsReadAsItWasWritten(t *testing.T) {
 	at := time.Unix(1_700_000_000, 5).UTC()
 	raw := memcg.ID{Path: "/machine.slice/\xff \x2d.scope", Inode: 1<<64 - 1}
 	want := contents{boot: "b", entries: map[Key]Entry{}, rests: []Cooldown{
-		{raw, at.Add(time.Minute), time.Minute, "streaming"}, {pg, at, 0, ""},
+		{raw, at.Add(time.Minute), time.Minute, "streaming"}, {pg, at, 0, ""}, {Host, at, time.Second, "swap"},
 	}}
 	for _, e := range []Entry{anEntry(), {
 		Key: Key{raw, memcg.KnobMems}, Boot: "b", Before: "", Wrote: "0-3", Earlier: "0", At: at,
