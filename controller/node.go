@@ -38,6 +38,7 @@ type placing struct {
 	time  allowance
 
 	plain, byNode price
+	vain          vain
 }
 
 // DrawFrom has nodes drawn with numbers from a source. Without one no policy's
@@ -187,10 +188,10 @@ func ownSwappiness(p *config.Swappiness, d *workingset.Decision) memcg.Swappines
 // nothing is done for a node that is short.
 func (c *Core) refusedNodes(now time.Time, o *memcg.Outcome) bool {
 	cg, ok := c.cgroups[o.Request.Cgroup]
-	_, forNode := c.nodes.giving[o.Request.Cgroup]
+	_, forShort := c.nodes.giving[o.Request.Cgroup]
 	delete(c.nodes.giving, o.Request.Cgroup)
-	if ok && cg.placing != nil && (forNode || !cg.placing.state.Moved(o)) {
-		cg.placing.paid(now, o)
+	if ok && cg.placing != nil && (forShort || !cg.placing.state.Moved(o)) {
+		cg.placing.paid(now, o, forShort)
 	}
 	if o.Request.Nodes.Empty() {
 		return false

@@ -75,8 +75,37 @@ func (p *price) known(now time.Time) (v float64, ok bool) {
 	return p.took.Seconds() / float64(max(p.bytes, 1)), p.bytes >= priceLeast && now.Sub(p.since) <= priceFade
 }
 
-// paid books what a request has cost.
-func (p *placing) paid(now time.Time, o *memcg.Outcome) {
+const (
+	// vainShare is the part of what was asked for that a request by node must give. In
+	// a build what lay on the drawn node was gone with its process by then, and a
+	// request that gave a tenth had aged the node's lists for 0.4 s. More gives up the
+	// choice of a node where it works, less pays for what is not there.
+	vainShare = 0.25
+	// vainRest is for how long requests name no node after one that gave less; it
+	// doubles up to vainRestMost with each in a row.
+	vainRest     = 10 * time.Second
+	vainRestMost = 5 * time.Minute
+)
+
+// vain is for how long no node is named, after requests that gave next to nothing.
+type vain struct {
+	until time.Time
+	rest  time.Duration // of the last one
+}
+
+// gave takes in what came of a request by node.
+func (v *vain) gave(now time.Time, taken, asked uint64) {
+	if float64(taken) >= vainShare*float64(asked) {
+		*v = vain{}
+		return
+	}
+	v.rest = min(max(2*v.rest, vainRest), vainRestMost)
+	v.until = now.Add(v.rest)
+}
+
+// paid books what a request has cost; forShort where it was for a short node's sake and
+// not for a node that was drawn.
+func (p *placing) paid(now time.Time, o *memcg.Outcome, forShort bool) {
 	taken, ok := o.Reclaimed.Get()
 	switch {
 	case !ok || o.Writes == 0:
@@ -84,19 +113,26 @@ func (p *placing) paid(now time.Time, o *memcg.Outcome) {
 		p.plain.book(now, o.Took, taken)
 	default:
 		p.byNode.book(now, o.Took, taken)
+		if !forShort {
+			p.vain.gave(now, taken, o.Request.Bytes)
+		}
 	}
 }
 
-// dear reports whether requests by node cost so much more than plain ones that
-// the choice of a node is not worth it.
+// dear reports whether requests by node give so little, or cost so much more than
+// plain ones, that the choice of a node is not worth it.
 func (p *placing) dear(now time.Time) bool {
+	if now.Before(p.vain.until) {
+		return true
+	}
 	plain, ok1 := p.plain.known(now)
 	one, ok2 := p.byNode.known(now)
 	return ok1 && ok2 && one > dearer*plain
 }
 
 // costly is the rule of a request that would be for one node, had such requests
-// not taken too much time of late, or too much for what they take.
+// not taken too much time of late, or too much for what they take, which may be next
+// to nothing.
 const costly = "by-node-costly"
 
 // takeFromAll makes a wish one for every node where a node was drawn and may not

@@ -38,7 +38,7 @@ func TestRequestsByNodeAreDearWhere(t *testing.T) {
 				if d.byNode {
 					o.Request.Nodes = memcg.NodesOf(1)
 				}
-				p.paid(start, &o)
+				p.paid(start, &o, false)
 			}
 			if got := p.dear(start.Add(c.after)); got != c.want {
 				t.Errorf("dear %t", got)
@@ -47,10 +47,37 @@ func TestRequestsByNodeAreDearWhere(t *testing.T) {
 	}
 }
 
+func TestNoNodeIsNamedForAWhileAfterARequestInVain(t *testing.T) {
+	start := time.Unix(1000, 0)
+	for _, c := range []struct {
+		name  string
+		taken []uint64 // of 100 MiB each
+		rests time.Duration
+	}{
+		{"none was made", nil, 0},
+		{"it gave a quarter", []uint64{25}, 0},
+		{"it gave less", []uint64{24}, 10 * time.Second},
+		{"so did the next one", []uint64{24, 0}, 20 * time.Second},
+		{"never for longer than five minutes", []uint64{0, 0, 0, 0, 0, 0, 0}, 5 * time.Minute},
+		{"one that gave more ends it", []uint64{0, 0, 100}, 0},
+		{"and it begins anew", []uint64{0, 0, 100, 0}, 10 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var p placing
+			for _, n := range c.taken {
+				p.paid(start, &memcg.Outcome{Request: memcg.Reclaim{Bytes: 100 * mib, Nodes: memcg.NodesOf(1)}, Writes: 1, Reclaimed: memcg.Value(n * mib)}, false)
+			}
+			if c.rests > 0 && !p.dear(start.Add(c.rests-1)) || p.dear(start.Add(c.rests)) {
+				t.Errorf("until %v", p.vain.until.Sub(start))
+			}
+		})
+	}
+}
+
 func TestARequestThatWroteNothingHasNoPrice(t *testing.T) {
 	var p placing
-	p.paid(time.Unix(1000, 0), &memcg.Outcome{Took: time.Hour, Reclaimed: memcg.Value(1 << 30)})
-	p.paid(time.Unix(1000, 0), &memcg.Outcome{Writes: 1, Took: time.Hour})
+	p.paid(time.Unix(1000, 0), &memcg.Outcome{Took: time.Hour, Reclaimed: memcg.Value(1 << 30)}, false)
+	p.paid(time.Unix(1000, 0), &memcg.Outcome{Writes: 1, Took: time.Hour}, false)
 	if p.plain != (price{}) || p.byNode != (price{}) {
 		t.Errorf("%+v", p)
 	}
@@ -64,7 +91,7 @@ func TestRequestsByNodeThatAreDearAreTriedOnceAMinute(t *testing.T) {
 	ob := spread("/app", lies{file: 200}, lies{anon: 200})
 	last, _ := b.until(ob)
 	plain := memcg.Outcome{Writes: 1, Took: 10 * time.Millisecond, Reclaimed: memcg.Value(20 * mib)}
-	b.core.cgroups[id("/app")].placing.paid(b.now, &plain)
+	b.core.cgroups[id("/app")].placing.paid(b.now, &plain, false)
 	byNode := 0
 	for range 180 { // seconds
 		o := plain

@@ -86,7 +86,7 @@ var nodeRules = map[string]string{
 	"drawn":                "one node was drawn, each with a chance by what it could give",
 	"demoted":              "what an earlier request took was only moved to a slower node, so it is taken there and not asked for twice",
 	"drawn-short":          "a node that is short was drawn; it gives file only, since another node has room",
-	"by-node-costly":       "requests to one node took more than 10% of the time of late, or twice what others take for as much, so every node gives in proportion",
+	"by-node-costly":       "requests to one node took more than 10% of the time of late, or twice what others take for as much, or gave less than a quarter of what was asked, so every node gives in proportion",
 	"not-short":            "the node is not short any more",
 	"short-everywhere":     "every node that it may use is short and has no room, so anon may go as well",
 	"file-only":            "the node is short while another has room, so file only is taken there",
