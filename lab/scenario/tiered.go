@@ -14,7 +14,7 @@ import (
 
 // The tiered scenario: a node without CPUs is a slow tier, and the kernel may demote to it. What is
 // demoted has been moved, not freed, though kernels count it as reclaimed; an agent must tell the two
-// apart. Nothing else is judged here.
+// apart, and must not have more moved for what it has only moved before.
 const (
 	tieredAnon   = 192 * mib // on the fast node, used by nobody
 	tieredAsk    = 64 * mib
@@ -28,6 +28,9 @@ const (
 	// tieredApart is by how much what the agent calls freed may be more than what was asked for, of
 	// that: counters of the kernel are exact to a batch for each CPU.
 	tieredApart = 0.02
+	// tieredOnce is how much may be demoted, of what was asked for: that much once, and the overshoot of
+	// a request in parts. Asking again for what was only moved makes it more than twice as much.
+	tieredOnce = 1.3
 )
 
 var tiered = Scenario{
@@ -102,6 +105,7 @@ func runTiered(ctx context.Context, g *guest.Guest) (result.Run, error) {
 		"called_freed_bytes": float64(agent.reclaimed(app) - already),
 		"asked_bytes":        wanted(agent.decisions(app)),
 		"stolen_pages":       float64(run.Counters.PgSteal),
+		"demoted_of_asked":   float64(demoted*page) / tieredAsk,
 		"called_too_freed":   (float64(agent.reclaimed(app)-already) - less) / tieredAsk,
 	})
 	g.Logf("%d MiB asked for: %d MiB moved to the slow node, %d MiB swapped, %.1f MiB less in all; refused %d MiB",
@@ -124,5 +128,6 @@ func checkTiered(runs []result.Run) []result.Check {
 	return []result.Check{
 		alone("demoted, by the kernel", runs, fact("demoted_pages"), tieredMoved, "pages"),
 		most("called freed though it was moved", runs, fact("called_too_freed"), tieredApart, "of what was asked for"),
+		most("demoted, with the agent", runs, fact("demoted_of_asked"), tieredOnce, "of what was asked for"),
 	}
 }
