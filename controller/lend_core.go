@@ -67,7 +67,7 @@ func (c *Core) lendSight(now time.Time, host *memcg.HostSample, cg *cgroup, s *m
 		current: current, high: orUnlimited(s.High), max: orUnlimited(s.Max),
 		floor: d.Intent.Floor, ceiling: unlimited, keptBelow: d.Hold.Above,
 		pending: c.setting[cg.id], verdict: d.Verdict, highRises: g.HighRises,
-		idleVerdict: d.Verdict == workingset.Idle || d.Verdict == workingset.Dying,
+		idleVerdict: d.Verdict == workingset.Idle,
 	}
 	total, _ := host.MemTotal.Get()
 	if most, set := cg.policy.High.Ceiling.Of(total); set {

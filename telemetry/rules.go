@@ -16,7 +16,7 @@ var wishRules = map[string]string{
 	"invalid-host":     "the host's own figures cannot be right",
 	"bad-policy":       "the policy has a number that cannot be, so nothing follows from it",
 	"lost-count":       "what was remembered of it made no sense any more and was thrown away; this look is a new beginning",
-	"dying":            "no process is left in it, and its memory goes with it",
+	"no-process":       "no process is in it; what is left there is for the next one, and goes when the kernel needs it or the cgroup is removed",
 
 	"throttled":   "its tasks are stopped at memory.high and hardly anything can be reclaimed; more requests would only press harder",
 	"limit-bound": "what must stay fills the limit; more requests would only press harder",
@@ -83,8 +83,8 @@ var nodeRules = map[string]string{
 	"nothing-to-draw-from": "there is no source of random numbers to draw with, so every node gives in proportion",
 	"balanced":             "what each node could give is within 20% of the average, so every node gives in proportion",
 	"short-gives-no-anon":  "the request might take anon from a node that is short while another has room, where a wider cpuset.mems would cost nothing",
-	"drawn":                "one node was drawn, each with a chance by what it could give",
 	"demoted":              "what an earlier request took was only moved to a slower node, so it is taken there and not asked for twice",
+	"drawn":                "one node was drawn, each with a chance by what it could give",
 	"drawn-short":          "a node that is short was drawn; it gives file only, since another node has room",
 	"by-node-costly":       "requests to one node took more than 10% of the time of late, or twice what others take for as much, or gave less than a quarter of what was asked, so every node gives in proportion",
 	"not-short":            "the node is not short any more",

@@ -13,14 +13,10 @@ import (
 func Decide(st *State, in Input, p Policy) Decision {
 	var d Decision
 	v := view{sample: in.Sample, policy: &p, in: &in}
-	if in.Sample != nil {
-		if n, ok := in.Sample.Populated.Get(); ok && n == 0 {
-			d.Verdict, d.Rule = Dying, "dying"
-			return d
-		}
-	}
 	if d.Rule = st.look(&v, &d.Signals); d.Rule != "" {
-		d.Because = st.missing(&v)
+		if !d.deserted(in.Sample) {
+			d.Because = st.missing(&v)
+		}
 		return d
 	}
 	st.learn(&v)
@@ -30,6 +26,10 @@ func Decide(st *State, in Input, p Policy) Decision {
 		return d
 	}
 	st.fill(&d.Signals, &v)
+	if d.deserted(in.Sample) {
+		d.Intent.Floor = v.floor.bytes
+		return d
+	}
 	d.Verdict = st.verdict(&d.Signals, &v)
 	v.hold, v.holds = st.hold(&d, &v)
 	d.Intent, d.Rule = st.act(&d, &v)
@@ -41,6 +41,22 @@ func Decide(st *State, in Input, p Policy) Decision {
 	st.episode.asked(&d.Intent)
 	d.Because = st.because(&d, &v)
 	return d
+}
+
+// deserted decides on a cgroup without a process, and reports whether it is one
+// (cgroup.events: populated 0). It is not dying: the next job finds what is left there,
+// and only when it is removed does that go. Nothing is asked of it: a request would
+// hold up the removal (case c37).
+func (d *Decision) deserted(s *memcg.Sample) bool {
+	if s == nil {
+		return false
+	}
+	n, ok := s.Populated.Get()
+	if !ok || n > 0 {
+		return false
+	}
+	d.Verdict, d.Rule = Idle, "no-process"
+	return true
 }
 
 // act applies the policy's law.

@@ -86,7 +86,7 @@ func (st *State) verdict(s *Signals, v *view) Verdict {
 
 // judge gives the verdict. The first that holds is it:
 //
-//	dying       no process is left (found before anything else)
+//	idle        no process is in it (found before anything else)
 //	unknown     counters are missing (found before anything else)
 //	throttled   memory.high events rise, all tasks stall >= 20 % of the time, and
 //	            less than 5 % of memory is above the floor or less than 10 % of

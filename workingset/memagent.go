@@ -16,7 +16,7 @@ const (
 
 // memagent is the full law: what follows from each verdict.
 //
-//	unknown, dying           nothing
+//	unknown, no process      nothing
 //	throttled, limit-bound   nothing: more reclaim is more pressure. The limit
 //	                         must rise, which is for others to do
 //	file-thrash              move cold anon out, as much as is needed, once

@@ -121,13 +121,33 @@ func TestEachVerdictHasItsSituation(t *testing.T) {
 	}
 }
 
-func TestADyingCgroupIsLeftAlone(t *testing.T) {
+func TestACgroupWithoutAProcessIsIdleNotDyingAndLeftAlone(t *testing.T) {
 	b := newBench(t, restingFeed())
 	b.run(5)
 	s := b.trace[5].sample
 	s.Populated = memcg.Value(0)
-	if d := Decide(&b.st, Input{Sample: &s, Host: &b.host, Elapsed: 1e9}, b.policy); d.Verdict != Dying || d.Intent.Bytes != 0 {
-		t.Errorf("%v, %d bytes", d.Verdict, d.Intent.Bytes)
+	decide := func(s *memcg.Sample) Decision {
+		return Decide(&b.st, Input{Sample: s, Host: &b.host, Elapsed: 1e9}, b.policy)
+	}
+	d := decide(&s)
+	if d.Verdict != Idle || d.Rule != "no-process" || d.Intent.Bytes != 0 || d.Hold != (Hold{}) || d.Intent.SwapGuard {
+		t.Errorf("%v by %s: %+v, %+v", d.Verdict, d.Rule, d.Intent, d.Hold)
+	}
+	if d.Intent.Floor == 0 {
+		t.Error("its floor is not known any more")
+	}
+	// What the kernel took from it meanwhile is no news when a process comes.
+	n, _ := s.Stat.Get(memcg.StatSteal).Get()
+	s.Stat.Set(memcg.StatSteal, memcg.Value(n+1<<20))
+	decide(&s)
+	s.Populated = memcg.Value(1)
+	if d := decide(&s); d.Rule == "no-process" || d.Signals.KernelEvicts.or(1) != 0 {
+		t.Errorf("%v by %s, evictions of then: %+v", d.Verdict, d.Rule, d.Signals.KernelEvicts)
+	}
+	var bare memcg.Sample
+	bare.Populated = memcg.Value(0)
+	if d := decide(&bare); d.Verdict != Idle || d.Rule != "no-process" || len(d.Because) > 0 {
+		t.Errorf("without counters: %v by %s %v", d.Verdict, d.Rule, d.Because)
 	}
 }
 
