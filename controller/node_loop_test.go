@@ -239,8 +239,8 @@ policies:
 }
 
 // A write of cpuset.mems blocks for as long as the kernel moves memory. The tick
-// goes on, nothing else is written to the file meanwhile, and what was set is
-// undone when it has come back.
+// goes on, nothing else is written to the file meanwhile, what it has moved in the end
+// is in the record, and what was set is undone when it has come back.
 func TestAMigrationThatBlocksHoldsUpNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := twoNodes()
@@ -264,8 +264,11 @@ policies:
 			close(free)
 			pass(h, 5*time.Second)
 		})
-		wrote, ticks := 0, 0
+		wrote, ticks, moved := 0, 0, uint64(0)
 		for _, r := range tr.of("/db") {
+			if moved = max(moved, r.Mems.Moved); r.Mems.Rule == "foreign-value" {
+				t.Errorf("its own set is taken for somebody else's: %s", r.Describe())
+			}
 			if r.Elapsed > 1100*time.Millisecond {
 				t.Errorf("a tick came after %v", r.Elapsed)
 			}
@@ -275,6 +278,9 @@ policies:
 		}
 		if wrote != 1 || ticks < 25 {
 			t.Errorf("%d writes in %d ticks, want one in 25", wrote, ticks)
+		}
+		if moved != 40*mib {
+			t.Errorf("%d MiB are said to have moved, want 40", moved/mib)
 		}
 		if mems, err := h.ReadKnob(id, memcg.KnobMems); err != nil || mems != "" && mems != "0-1" {
 			t.Errorf("at the end cpuset.mems holds %q, %v", mems, err)
