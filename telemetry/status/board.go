@@ -18,6 +18,7 @@ type Board struct {
 	predicted telemetry.Predictions
 
 	mu        sync.Mutex
+	packer    packer
 	agent     Agent
 	host      Host
 	cgroups   map[memcg.ID]*history
@@ -60,7 +61,7 @@ func (b *Board) Record(r *telemetry.Record) {
 		b.cgroups[r.Cgroup] = h
 	}
 	h.latest.see(r)
-	h.add(r, b.depth())
+	h.add(&b.packer, r, b.depth())
 }
 
 // depth is how many past records each cgroup may have now.
@@ -158,10 +159,11 @@ func (b *Board) Detail(name string, now time.Time) (d Detail, others []string, o
 		gone := h.gone
 		d.Gone = &gone
 	}
-	past := make([]entry, h.count)
+	past := make([]told, h.count)
 	for i := range past {
 		e := h.at(i)
-		past[i].record.CopyFrom(&e.record)
+		r := e.record(h.id, &b.packer.words)
+		past[i].record.CopyFrom(&r)
 		past[i].since, past[i].times = e.since, e.times
 	}
 	b.mu.Unlock()

@@ -232,14 +232,15 @@ func TestThePastOfManyCgroupsIsBoundedForAllOfThem(t *testing.T) {
 func TestThePastIsTheLastOfWhatHappenedWhateverComesAndGoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h history
+		var p packer
 		var want []int
 		for s, depth := range rapid.SliceOfN(rapid.IntRange(1, 6), 1, 40).Draw(t, "depths") {
-			h.add(wishing("/a", 1, s), depth)
+			h.add(&p, wishing("/a", 1, s), depth)
 			want = append(want, s)
 			want = want[max(0, len(want)-depth):]
 			var got []int
 			for i := range h.count {
-				got = append(got, int(h.at(i).record.Tick))
+				got = append(got, int(h.at(i).record(h.id, &p.words).Tick))
 			}
 			// Where the bound grew again, what was dropped does not come back.
 			if len(got) > depth || len(got) == 0 || !slices.Equal(got, want[len(want)-len(got):]) || len(got) < min(len(want), depth) && len(got) != len(want) {

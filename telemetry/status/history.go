@@ -1,6 +1,7 @@
 package status
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/memagent/memagent/memcg"
@@ -10,7 +11,7 @@ import (
 // Bounds of what a Board remembers.
 const (
 	// MaxRecords is how many past records are kept over all watched cgroups,
-	// about 1.5 KiB each: 6 MiB in all.
+	// about 0.4 KiB each, and as much again where a request came back.
 	MaxRecords = 4096
 	// MaxDepth is how many of them one cgroup has at most.
 	MaxDepth = 32
@@ -31,9 +32,35 @@ type history struct {
 
 // entry is a run of records that say the same.
 type entry struct {
-	record telemetry.Record // the last of the run
+	packed []byte // the last of the run
+	gist   int    // how many bytes of it a record must have in common to go on; 0 where none does
+	few    *rest  // nil where it has nothing of that
+	last   time.Time
 	since  time.Time
 	times  uint64
+}
+
+// take takes a record that p has just packed.
+func (e *entry) take(p *packer, r *telemetry.Record) {
+	if cap(e.packed) < len(p.buf) {
+		e.packed = make([]byte, 0, len(p.buf)+packedSlack)
+	}
+	e.packed = append(e.packed[:0], p.buf...)
+	e.gist, e.few, e.last = 0, e.few.keep(r), r.Time
+	if still(r) {
+		e.gist = p.gist
+	}
+}
+
+// packedSlack is by how many bytes a packed record may grow where it is: numbers that become longer.
+const packedSlack = 16
+
+// record makes the last record of the run again. It shares memory with e.
+func (e *entry) record(id memcg.ID, w *words) telemetry.Record {
+	u := unpacker{w, e.packed}
+	r := u.record(e.few)
+	r.Time, r.Cgroup = e.last, id
+	return r
 }
 
 // row is the part of a record that tables show, small enough to keep for every
@@ -47,7 +74,7 @@ type row struct {
 	refaults, stall                 memcg.Field
 	elapsed                         time.Duration
 	cost                            memcg.Term
-	nodes                           []telemetry.NodeUse
+	nodes                           []byte // packed
 
 	acted action
 }
@@ -86,7 +113,7 @@ func (w *row) see(r *telemetry.Record) {
 	w.verdict, w.rule = r.Verdict, r.Rule
 	w.anon, w.file, w.swap, w.lent = r.Anon, r.File, r.Swap, r.Lent
 	w.refaults, w.stall, w.elapsed, w.cost = memcg.SumKnown(r.RefaultAnon, r.RefaultFile), r.Stall, r.Elapsed, r.Cost
-	w.nodes = append(w.nodes[:0], r.Nodes...)
+	w.nodes = putNodes(w.nodes[:0], r.Nodes)
 }
 
 // outcome takes what came of a request, which is the last one that was handed
@@ -106,10 +133,11 @@ func (a *action) outcome(r *telemetry.Record) {
 }
 
 // add keeps a record, at most depth of them.
-func (h *history) add(r *telemetry.Record, depth int) {
-	if h.count > 0 {
-		if last := h.at(h.count - 1); goesOn(&last.record, r) {
-			last.record.CopyFrom(r)
+func (h *history) add(p *packer, r *telemetry.Record, depth int) {
+	p.pack(r)
+	if h.count > 0 && still(r) {
+		if last := h.at(h.count - 1); last.goesOn(p) {
+			last.take(p, r)
 			last.times++
 			return
 		}
@@ -125,7 +153,7 @@ func (h *history) add(r *telemetry.Record, depth int) {
 	}
 	h.count++
 	last := h.at(h.count - 1)
-	last.record.CopyFrom(r)
+	last.take(p, r)
 	last.since, last.times = r.Time, 1
 }
 
@@ -146,10 +174,10 @@ func (h *history) fit(depth int) {
 // at returns entry i, the oldest first.
 func (h *history) at(i int) *entry { return &h.entries[(h.first+i)%len(h.entries)] }
 
-// goesOn reports whether b says what a said before, with nothing done or learned
-// in either: nothing wanted, or the same wish held back for the same reason.
-func goesOn(a, b *telemetry.Record) bool {
-	return still(a) && still(b) && a.Verdict == b.Verdict && a.Rule == b.Rule && (a.Want > 0) == (b.Want > 0) && a.Held == b.Held && a.Clipped == b.Clipped
+// goesOn reports whether a packed record says what e said before, with nothing done or learned in
+// either: nothing wanted, or the same wish held back for the same reason.
+func (e *entry) goesOn(p *packer) bool {
+	return e.gist > 0 && e.gist == p.gist && bytes.Equal(e.packed[:e.gist], p.buf[:p.gist])
 }
 
 func still(r *telemetry.Record) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -54,7 +55,7 @@ func (h *history) wire() Cgroup {
 	} else {
 		absent("refault_cost", memcg.Missing)
 	}
-	for _, n := range w.nodes {
+	for _, n := range nodesOf(w.nodes) {
 		c.Nodes = append(c.Nodes, NodeUse{Node: int(n.Node), Anon: number(n.Anon), File: number(n.File)})
 	}
 	if w.acted.want > 0 {
@@ -93,8 +94,15 @@ func (a *action) text() string {
 	return text
 }
 
-// wire returns the run of records as it is told.
-func (e *entry) wire() Past {
+// told is a run of records as somebody asked for it.
+type told struct {
+	record telemetry.Record // the last
+	since  time.Time
+	times  uint64
+}
+
+// wire returns the run as it is told.
+func (e *told) wire() Past {
 	var line bytes.Buffer
 	telemetry.DecisionLog{Logger: zerolog.New(&line)}.Record(&e.record)
 	return Past{
