@@ -13,7 +13,7 @@ import (
 // and inode: a path that comes back with another inode gets a fresh one.
 type cgroup struct {
 	id     memcg.ID
-	who    who
+	who    *who
 	policy *config.Policy // with what its container may wish
 	law    workingset.Policy
 	state  workingset.State
@@ -57,8 +57,8 @@ type cgroup struct {
 	file  uint64 // bytes of file, at the last sample
 	moves bool   // its intent was to move anon
 
-	placing  *placing // nil until its policy first leaves nodes to the lottery
-	steering steering
+	placing  *placing  // nil until its policy first leaves nodes to the lottery
+	steering *steering // nil until its policy first steers it
 
 	anon     anonSize
 	loan     loan

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"time"
 
@@ -35,6 +36,17 @@ type who struct {
 	payload bool
 	name    string
 	shown   telemetry.Container
+}
+
+// nobody is who most cgroups are: no container, and nothing asked for. It is shared.
+var nobody = &who{settled: true}
+
+// kept is what is kept of it.
+func (w who) kept() *who {
+	if reflect.DeepEqual(w, *nobody) {
+		return nobody
+	}
+	return &w
 }
 
 // tell puts it into a record.
@@ -143,7 +155,7 @@ func (c *Core) askAgain(cg *cgroup, now time.Time) {
 		c.drop(cg)
 		c.unwatched = append(c.unwatched, cg.id)
 	case samePolicy(cg.policy, policy):
-		cg.policy, cg.law, cg.who = policy, lawPolicy(c.cfg, policy), who
+		cg.policy, cg.law, cg.who = policy, lawPolicy(c.cfg, policy), who.kept()
 	default:
 		c.drop(cg)
 		c.watch(cg.id, policy, who, now)

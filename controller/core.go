@@ -260,6 +260,10 @@ func (c *Core) Due(id memcg.ID, now time.Time) bool {
 func (c *Core) Step(now time.Time, host *memcg.HostSample, obs iter.Seq[Observation], done []Result, slots int) ([]Request, []telemetry.Record) {
 	c.tick++
 	c.requests, c.records = c.requests[:0], c.records[:0]
+	if n := len(c.watched); cap(c.records) < n {
+		// One for each, and some for glances: growing by appending takes up to a quarter more.
+		c.records = make([]telemetry.Record, 0, n+n/32)
+	}
 	c.swapless = !swapWritable(host)
 	c.ager.wants, c.nodes.offers = c.ager.wants[:0], c.nodes.offers[:0]
 	for _, d := range done {

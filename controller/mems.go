@@ -24,6 +24,14 @@ type steering struct {
 	moving  moving
 }
 
+// steers is what is kept of a cgroup whose cpuset.mems is looked after, which most are not.
+func (cg *cgroup) steers() *steering {
+	if cg.steering == nil {
+		cg.steering = &steering{}
+	}
+	return cg.steering
+}
+
 // memsModes are the node law's names for what a policy says of cpuset.mems.
 var memsModes = map[config.NumaMems]numapolicy.MemsMode{
 	config.NumaMemsKeep:       numapolicy.MemsKeep,
@@ -54,7 +62,7 @@ func (c *Core) steer(now time.Time, host *memcg.HostSample, cg *cgroup, ob Obser
 		r.Mems.Rule = "in-flight"
 		return
 	}
-	st := &cg.steering
+	st := cg.steers()
 	if c.lookBack(now, cg, ob.Sample, r) {
 		return
 	}
@@ -99,10 +107,10 @@ func needs(s *memcg.Sample, d *workingset.Decision) memcg.Field {
 // has been taken back by the journal's keeper, and is as good as a change for
 // the time that must pass before the next.
 func (cg *cgroup) steered(now time.Time, d Result) {
-	st := &cg.steering
 	if d.Setting.Knob != memcg.KnobMems {
 		return
 	}
+	st := cg.steers()
 	wrote, err := memcg.ParseNodeMask(d.Setting.Value)
 	from, to := st.moving.before, st.moving.to
 	if d.Setting.By != "" { // it only moves what the change before has left behind

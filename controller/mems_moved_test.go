@@ -97,7 +97,7 @@ func TestAMoveThatIsNotWaitedForIsLookedAtInTheEnd(t *testing.T) {
 		}
 		done = nil
 	}
-	st := &b.core.cgroups[id("/app")].steering
+	st := b.core.cgroups[id("/app")].steering
 	if got := st.at.Sub(began); got < 5*time.Second || got > 6*time.Second {
 		t.Errorf("the change counts from %v after it began", got)
 	}

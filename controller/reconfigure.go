@@ -38,7 +38,7 @@ func (c *Core) Reconfigure(cfg *config.Config, mode telemetry.Mode, now time.Tim
 		if !ok { // gone since
 			continue
 		}
-		who := cg.who
+		who := *cg.who
 		policy := c.policyFor(id, &who)
 		if policy == nil {
 			r.Released = append(r.Released, id)
@@ -46,7 +46,7 @@ func (c *Core) Reconfigure(cfg *config.Config, mode telemetry.Mode, now time.Tim
 			continue
 		}
 		if samePolicy(cg.policy, policy) {
-			cg.policy, cg.law, cg.who = policy, lawPolicy(cfg, policy), who
+			cg.policy, cg.law, cg.who = policy, lawPolicy(cfg, policy), who.kept()
 			if mode == wasMode || policy.Observe {
 				r.Kept = append(r.Kept, id)
 				continue
@@ -75,7 +75,7 @@ func samePolicy(a, b *config.Policy) bool {
 
 // watch starts to watch a cgroup.
 func (c *Core) watch(id memcg.ID, policy *config.Policy, who who, now time.Time) {
-	cg := &cgroup{id: id, who: who, policy: policy, law: lawPolicy(c.cfg, policy), own: workingset.Own{Known: true}}
+	cg := &cgroup{id: id, who: who.kept(), policy: policy, law: lawPolicy(c.cfg, policy), own: workingset.Own{Known: true}}
 	if rate := policy.Swap.WriteBudget; rate != nil {
 		cg.swap = newBudget(uint64(*rate), now)
 	}

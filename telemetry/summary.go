@@ -34,7 +34,13 @@ type cgroupSummary struct {
 	wanted, reclaimed, refaults uint64
 	actions                     uint64
 	gone                        bool
-	loan                        Lending // of the last record
+	loan                        loanSoFar // of the last record
+}
+
+// loanSoFar is what a record says of a loan: bytes lent, and what taking back has cost.
+type loanSoFar struct {
+	lent, recalled uint64
+	took           time.Duration
 }
 
 // maxGoneRows bounds what a long run remembers: with more cgroups than this,
@@ -93,14 +99,14 @@ func (s *Summary) lending(c *cgroupSummary, r *Record) {
 	if r.Glance || r.Err != nil && !r.gone() {
 		return
 	}
-	was, now := c.loan, r.Lending
-	s.lent += now.Lent - was.Lent // wraps to what is right
+	was, now := c.loan, loanSoFar{r.Lending.Lent, r.Lending.Recalled, r.Lending.RecallTook}
+	s.lent += now.lent - was.lent // wraps to what is right
 	s.LentMost = max(s.LentMost, s.lent)
-	if now.RecallTook < was.RecallTook {
-		was.Recalled, was.RecallTook = 0, 0
+	if now.took < was.took {
+		was.recalled, was.took = 0, 0
 	}
-	s.Recalled += now.Recalled - min(was.Recalled, now.Recalled)
-	s.RecallTook += now.RecallTook - min(was.RecallTook, now.RecallTook)
+	s.Recalled += now.recalled - min(was.recalled, now.recalled)
+	s.RecallTook += now.took - min(was.took, now.took)
 	c.loan = now
 }
 
