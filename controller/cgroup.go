@@ -35,27 +35,28 @@ type cgroup struct {
 	// may act.
 	held string
 
-	wakeAt  time.Time // when to look again before the next tick; zero: then
-	closely bool      // a whole sample is wanted then
-	fill    filling
-	hold    workingset.Hold // what to keep to between two samples
-	ran     bool            // a headroom request came back since the last look
-	ranFor  time.Duration   // what it took
-	race    race
-	verdict workingset.Verdict // of the last sample
-	// listened is set when the loop was asked to hear of its memory.events.
-	listened bool
+	wakeAt time.Time // when to look again before the next tick; zero: then
+	fill   filling
+	hold   workingset.Hold // what to keep to between two samples
+	ranFor time.Duration   // what it took
+	race   race
 
-	ages          bool          // the generations below were read
+	// Flags are together, since each alone would take a word.
+	closely     bool               // a whole sample is wanted at wakeAt
+	ran         bool               // a headroom request came back since the last look
+	verdict     workingset.Verdict // of the last sample
+	listened    bool               // the loop was asked to hear of its memory.events
+	ages        bool               // the generations below were read
+	oldestAlone bool               // of those, anon alone was to be had from the oldest at most
+	moves       bool               // its intent at the last sample was to move anon
+
 	youngest      time.Duration // age of the youngest generation
 	evictableAnon uint64        // pages in generations that the kernel evicts from
-	oldestAlone   bool          // of those, anon alone was to be had from the oldest at most
 	agings        int           // made for the request that waits for them
 	early         int           // made while too little anon can be evicted
 
 	sides sides
 	file  uint64 // bytes of file, at the last sample
-	moves bool   // its intent was to move anon
 
 	placing  *placing  // nil until its policy first leaves nodes to the lottery
 	steering *steering // nil until its policy first steers it

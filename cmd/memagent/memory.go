@@ -11,13 +11,14 @@ import (
 // what was freed for a while; with a limit for its memory it collects in time.
 // The limit must leave room above what is kept, or collecting never ends.
 const (
-	// ownLeast is the limit up to four thousand cgroups, in bytes.
+	// ownLeast is the limit up to five thousand cgroups, in bytes.
 	ownLeast = 64 << 20
 	// ownBase and ownForEach make the limit beyond that: what is kept of a
-	// cgroup on a machine of eight nodes is 8.7 KiB with all that can be asked
-	// for (measured on 10,000 cgroups, docs/performance.md), and a seventh more.
+	// cgroup on a machine of eight nodes is 6 KiB with all that can be asked
+	// for (measured on 10,000 cgroups, docs/performance.md), and a third more for what containers,
+	// steering and outcomes of requests add.
 	ownBase    = 24 << 20
-	ownForEach = 10 << 10
+	ownForEach = 8 << 10
 )
 
 // ownLimit is the limit for memagent's memory with so many cgroups watched, in

@@ -17,7 +17,7 @@ func TestTheLimitOfItsOwnMemoryFollowsTheNumberOfCgroups(t *testing.T) {
 	for _, watched := range []int{0, 10, 4000, 10_000, 10_000, 300} {
 		o.Ticked(&telemetry.Tick{Watched: watched})
 	}
-	if want := []int64{64 << 20, 24<<20 + 10_000*10<<10, 64 << 20}; !slices.Equal(set, want) {
+	if want := []int64{64 << 20, 24<<20 + 10_000*8<<10, 64 << 20}; !slices.Equal(set, want) {
 		t.Errorf("set %d, want %d", set, want)
 	}
 }
