@@ -30,7 +30,7 @@ const (
 	Observe = "--observe"
 )
 
-// stopWithin is how long the agent may take to end after SIGTERM.
+// stopWithin is how long the agent may take to end after SIGTERM unless a scenario has it take longer.
 const stopWithin = 5 * time.Second
 
 // keepLines is the number of the agent's last decisions that are kept as an artifact.
@@ -38,6 +38,9 @@ const keepLines = 400
 
 // Agent is a running memagent.
 type Agent struct {
+	// Within is how long it may take to end after SIGTERM; 0 is 5 s.
+	Within time.Duration
+
 	cmd    *exec.Cmd
 	stderr *tail
 	ended  chan struct{}
@@ -152,6 +155,20 @@ func (a *Agent) Decisions(cgroup string) []Decision {
 	return append([]Decision(nil), a.decisions[cgroup]...)
 }
 
+// All are the agent's decisions so far about all cgroups, by path; those about one are in order.
+func (a *Agent) All() map[string][]Decision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make(map[string][]Decision, len(a.decisions))
+	for path, list := range a.decisions {
+		out[path] = append([]Decision(nil), list...)
+	}
+	return out
+}
+
+// PID is the agent's process.
+func (a *Agent) PID() int { return a.cmd.Process.Pid }
+
 // Ended is closed when the agent has ended, however it did.
 func (a *Agent) Ended() <-chan struct{} { return a.ended }
 
@@ -205,15 +222,19 @@ func (a *Agent) Stop() (result.AgentStats, error) {
 	if err := a.Alive(); err != nil {
 		return st, err
 	}
+	within := a.Within
+	if within == 0 {
+		within = stopWithin
+	}
 	asked := time.Now()
 	if err := a.Terminate(); err != nil {
 		return st, err
 	}
 	select {
 	case <-a.ended:
-	case <-time.After(stopWithin):
+	case <-time.After(within):
 		a.Kill()
-		return st, fmt.Errorf("the agent did not end within %s of SIGTERM", stopWithin)
+		return st, fmt.Errorf("the agent did not end within %s of SIGTERM", within)
 	}
 	st.StopMS = time.Since(asked).Milliseconds()
 	ps := a.cmd.ProcessState

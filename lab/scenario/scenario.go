@@ -55,7 +55,7 @@ type Scenario struct {
 }
 
 // all are the scenarios there are.
-var all = []Scenario{squeeze, observe, fileThrash, stream, memoryQoS, swappiness, hotCold, hotColdLend, zipf, nodeImbalance, build, swapInsanity, tiered, cacheLend, crash, reloadFight, host}
+var all = []Scenario{squeeze, observe, fileThrash, stream, memoryQoS, swappiness, hotCold, hotColdLend, zipf, nodeImbalance, build, swapInsanity, tiered, cacheLend, crash, reloadFight, churn, host}
 
 // All returns the scenarios, sorted by name.
 func All() []Scenario {
