@@ -117,13 +117,19 @@ func runCacheLend(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	if err != nil {
 		return run, err
 	}
+	// What is lent within the first pass, for readahead that was evicted before it was read, is not yet
+	// what the second one needs.
 	var lent time.Time
+	first := uint64(lendHigh)
 	w, err := follow(ctx, app, idleSample, func(counters.Snapshot) (bool, error) {
 		high, err := limit(app, "memory.high")
 		if err != nil {
 			return false, err
 		}
-		if lent.IsZero() && high > lendHigh {
+		switch {
+		case reader.Count() == 0 && high <= lendFile:
+			first = high
+		case lent.IsZero() && high > first:
 			lent = time.Now()
 		}
 		return reader.Count() == passes, agent.alive(hot, reader)
