@@ -20,8 +20,10 @@ const (
 	churnIdle   = 100 // cgroups of a kind at a time
 	churnTight  = 6
 	churnLent   = 6
-	churnEvery  = 100 * time.Millisecond // between two that go
-	churnWorker = 5                      // every so many of them is one with a process
+	churnEvery  = 100 * time.Millisecond // between two rounds
+	churnWorker = 5                      // every so many rounds one with a process goes, in the others
+	churnRound  = 4                      // so many of those without
+	churnHolds  = 4                      // one in so many of which has memory: to charge it takes a guest a tenth of a second and more
 	churnShort  = 75 * time.Second
 	churnLong   = 10 * time.Minute
 	churnTick   = time.Second      // the agent's interval
@@ -163,7 +165,7 @@ func followChurn(ctx context.Context, g *guest.Guest, room *crowd, agent compani
 	start, next, looked := time.Now(), 0, time.Time{}
 	w, err := follow(ctx, guest.Cgroup{Path: churnRoom}, churnEvery, func(counters.Snapshot) (bool, error) {
 		next++
-		if err := room.replace(next%churnWorker == 0); err != nil {
+		if err := room.round(next%churnWorker == 0); err != nil {
 			return false, err
 		}
 		if agent.agent != nil && time.Since(looked) >= time.Second {

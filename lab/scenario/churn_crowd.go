@@ -43,6 +43,8 @@ type slot struct {
 	high     uint64 // memory.high as the operator set it
 	before   uint64 // that of the one before; 0 for none
 	lent     bool
+	holds    bool // without a process, but with memory
+	turn     int
 	proc     *guest.Proc
 }
 
@@ -60,7 +62,7 @@ func newCrowd(g *guest.Guest) (*crowd, error) {
 	c := &crowd{agent: g.Spec.Agent == "on"}
 	add := func(to *slots, kind string, n int) {
 		for i := range n {
-			to.all = append(to.all, &slot{Cgroup: guest.Cgroup{Path: churnRoom + "/" + slotName(kind, i)}, kind: kind})
+			to.all = append(to.all, &slot{Cgroup: guest.Cgroup{Path: churnRoom + "/" + slotName(kind, i)}, kind: kind, holds: i%churnHolds == 0})
 		}
 	}
 	add(&c.working, "lent", churnLent)
@@ -86,6 +88,19 @@ func (c *crowd) end() {
 	for _, s := range c.working.all {
 		s.stop()
 	}
+}
+
+// round replaces one cgroup with a process, or some without.
+func (c *crowd) round(working bool) error {
+	if working {
+		return c.replace(true)
+	}
+	for range churnRound {
+		if err := c.replace(false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replace removes the oldest cgroup and makes the one again that went before it.
@@ -205,7 +220,12 @@ func (s *slot) make() error {
 	}
 	s.settings = s.read()
 	if s.kind == "idle" {
-		return s.hold(filepath.Join("/tmp", filepath.Base(s.Path)))
+		if !s.holds {
+			return nil
+		}
+		// The one before keeps what it was charged for until the one after this.
+		s.turn++
+		return s.hold(filepath.Join("/tmp", fmt.Sprintf("%s-%d", filepath.Base(s.Path), s.turn%2)))
 	}
 	path := filepath.Join(guest.DataDir, filepath.Base(s.Path))
 	if err := forget(path); err != nil { // it is the dead one's until it is read again
