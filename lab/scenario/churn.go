@@ -37,12 +37,16 @@ const (
 
 	// What is held. A tick late by twice the interval is a late one on any machine; emulated on a busy
 	// one, a tick takes what it takes.
-	churnLeast  = 200 // cgroups that came and went
-	churnDying  = 10  // of them that were gone with memory charged to them, at the same time
-	churnGap    = 5   // s between two ticks
-	churnEnd    = 10  // s from SIGTERM to the agent's end, with what it lent put back
-	churnMemory = 3   // MiB of the agent's own that the second half may add to the first
-	churnOpen   = 64  // its open files likewise
+	churnLeast = 200 // cgroups that came and went
+	churnDying = 10  // of them that were gone with memory charged to them, at the same time
+	churnGap   = 5   // s between two ticks
+	churnEnd   = 10  // s from SIGTERM to the agent's end, with what it lent put back
+	// MiB of the agent's own that the second half may add to the first. In the short form some two hundred
+	// go between the two medians, so that 6 KiB left of each is less than a heap's settling, and only
+	// the long form tells.
+	churnMemory = 3
+	// Its open files likewise, of a thousand: less than one left of each that went.
+	churnOpen = 150
 )
 
 var churn = Scenario{
@@ -50,6 +54,7 @@ var churn = Scenario{
 	About:    "hundreds of cgroups come and go within ticks, some while they are lent to or reclaimed from: nothing is left, nothing mixed up",
 	Law:      "memagent",
 	Topology: oneNode,
+	Suite:    true,
 	Alone:    true,
 	Files:    churnFiles(),
 	Within:   func(short bool) time.Duration { return churnTime(short) + 3*setUpWithin },
