@@ -99,7 +99,7 @@ func Open(root string, opts ...Option) (*FS, error) {
 	}
 	var err error
 	if fs.rootDir, err = fs.k.open(unix.AT_FDCWD, fs.root, unix.O_PATH|unix.O_DIRECTORY, asGiven); err != nil {
-		return nil, fmt.Errorf("host root: %w", newError("open", fs.root, err))
+		return nil, fmt.Errorf("the host's root, which --root names: open %s: %w", fs.root, err)
 	}
 	if err := fs.discover(); err != nil {
 		fs.Close()

@@ -79,6 +79,8 @@ func TestAWrongCommandLineSaysWhatIsWrongAndExits2(t *testing.T) {
 		"words after the command":    {[]string{"run", "now"}, `memagent run takes no argument "now"`},
 		"an unknown form of the log": {[]string{"run", "--log", "xml"}, "--log xml: want auto, json or text"},
 		"two modes at once":          {[]string{"run", "--observe", "--enforce"}, "--observe and --enforce contradict each other"},
+		"a time before the start":    {[]string{"run", "--for", "-5s"}, "--for -5s: want a time such as 1m30s"},
+		"the same of a recording":    {[]string{"record", "-o", "x", "--for", "-5s"}, "--for -5s: want a time such as 1m30s"},
 		"a time that is none":        {[]string{"run", "--for", "soon"}, "soon"},
 	} {
 		code, out, errs := command(t, c.args...)
@@ -221,5 +223,24 @@ func TestBriefIsOneSentence(t *testing.T) {
 	code, out, _ := command(t, "check", "--brief", "--root", host(t))
 	if code != exitOK || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit %d, %q", code, out)
+	}
+}
+
+func TestARootThatIsNotThereIsNotTakenForACgroup(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	for _, cmd := range []string{"run", "check"} {
+		code, out, errs := command(t, cmd, "--root", none)
+		if want := "memagent: the host's root, which --root names: open " + none + ": no such file or directory\n"; code != exitHost || out != "" || errs != want {
+			t.Errorf("%s: exit %d, %q, %q, want %q", cmd, code, out, errs, want)
+		}
+	}
+}
+
+func TestACheckOfAConfigThatObservesSaysHowToCarryItOut(t *testing.T) {
+	for text, want := range map[string]bool{enforcing: false, strings.Replace(enforcing, "mode: enforce", "mode: observe", 1): true} {
+		_, out, _ := command(t, "check", "-c", configFile(t, text), "--root", host(t))
+		if strings.Contains(out, toEnforce) != want {
+			t.Errorf("want %v in\n%s", want, out)
+		}
 	}
 }

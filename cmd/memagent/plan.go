@@ -90,8 +90,14 @@ func nodeLimits(n *config.Numa, missing func(string) bool, cannot, differs []str
 	return cannot, differs
 }
 
+// toEnforce is what to do where a config observes and is meant to act.
+const toEnforce = "it writes nothing. To carry it out: set mode: enforce, check it again, and restart memagent (systemctl restart memagent); a reload does not do"
+
 func printPlans(w io.Writer, cfg *config.Config, plans []plan) {
 	fmt.Fprintf(w, "\nconfig: mode %s, every %s, %d policies; the first that matches wins\n", cfg.Mode, cfg.Interval, len(plans))
+	if cfg.Mode == config.Observe {
+		fmt.Fprintln(w, toEnforce)
+	}
 	for _, p := range plans {
 		fmt.Fprintf(w, "  %s\n    matches %d cgroups now\n", p.Does, p.Cgroups)
 		for _, text := range p.Cannot {

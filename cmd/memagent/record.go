@@ -55,6 +55,9 @@ func (f *recordFlags) record(ctx context.Context, e env) error {
 	if f.out == "" {
 		return usageError{errors.New("record needs a file to write: -o FILE")}
 	}
+	if err := inTime(f.duration); err != nil {
+		return err
+	}
 	cfg, err := loadConfig(f.config)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ var (
 	errTelemetry = errors.New("telemetry cannot change while memagent runs: others are connected")
 	errDAMON     = errors.New("host.damon cannot change while memagent runs: it is settled when the host is opened")
 	errUnits     = errors.New("host.units cannot change while memagent runs: limits are set the one way or the other")
-	errObserver  = errors.New("memagent was started to observe and holds no file open for writing")
+	errObserver  = errors.New("mode: enforce takes a restart: memagent was started to observe and holds no file open for writing")
 )
 
 // accept refuses what only a restart can carry out.
@@ -97,7 +97,7 @@ func (r *reloader) accept(was, next *config.Config) error {
 		return fmt.Errorf("%w; restart it to go from %v to %v", errUnits, was.Host.Units, next.Host.Units)
 	}
 	if !r.writable && r.mode(next) == telemetry.Enforce {
-		return fmt.Errorf("%w; restart it to enforce", errObserver)
+		return fmt.Errorf("%w; as a service: systemctl restart memagent", errObserver)
 	}
 	return nil
 }

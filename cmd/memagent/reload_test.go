@@ -76,7 +76,7 @@ func TestARunReadsItsConfigAgainAndABadOneLeavesTheOneBeforeInForce(t *testing.T
 
 	write(t, file, "mode: enforce\n"+good)
 	refused = log.until(t, "the config is not taken; the one before stays in force")
-	if text, _ := refused["error"].(string); !strings.Contains(text, "restart it to enforce") {
+	if text, _ := refused["error"].(string); !strings.Contains(text, "systemctl restart memagent") {
 		t.Errorf("enforcing: %v", refused)
 	}
 	hangup()

@@ -70,6 +70,9 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	if f.observe && f.enforce {
 		return usageError{errors.New("--observe and --enforce contradict each other")}
 	}
+	if err := inTime(f.duration); err != nil {
+		return err
+	}
 	text, err := f.textual(e.tty)
 	if err != nil {
 		return err
@@ -160,6 +163,14 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		return summary.WriteTable(e.out, fs.Writes(), ran)
 	}
 	summary.Log(logger, fs.Writes(), ran)
+	return nil
+}
+
+// inTime refuses a time to end after that is none.
+func inTime(d time.Duration) error {
+	if d < 0 {
+		return usageError{fmt.Errorf("--for %s: want a time such as 1m30s, or 0 for no end", d)}
+	}
 	return nil
 }
 
