@@ -14,7 +14,6 @@ const (
 	Streaming                 // file pages pass through; no trade could keep them
 	LimitBound                // what must stay fills the limit, or both sides thrash under it
 	Throttled                 // stopped at memory.high, and reclaim cannot help
-	Dying                     // no process is left in it
 )
 
 var verdicts = [...]struct{ name, sentence string }{
@@ -27,7 +26,6 @@ var verdicts = [...]struct{ name, sentence string }{
 	Streaming:  {"streaming", "File pages pass through faster than this memory can hold them; giving up anon would not keep them."},
 	LimitBound: {"limit-bound", "The limit is too small for what must stay; reclaim cannot help, more memory would."},
 	Throttled:  {"throttled", "Tasks are stopped at memory.high and almost nothing can be reclaimed; only a higher limit helps."},
-	Dying:      {"dying", "No process is left in the cgroup; its memory goes with it."},
 }
 
 // String returns the verdict in kebab-case.
