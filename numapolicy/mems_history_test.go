@@ -92,7 +92,6 @@ type steered struct {
 	now     time.Duration
 	at      []time.Duration // of all changes
 	changes []MemsChange
-	adds    []bool
 }
 
 // tick looks at the host once and follows the plan.
