@@ -2,6 +2,7 @@ package packaging_test
 
 import (
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,6 +98,20 @@ func checkQuery(t *testing.T, where, query, text string, known map[string]map[st
 	for _, l := range used {
 		if !labels[l] && !slices.Contains(fromScrape, l) {
 			t.Errorf("%s: label %q is on none of %q", where, l, names)
+		}
+	}
+}
+
+func TestEveryMetricIsNamedInTheDocumentation(t *testing.T) {
+	doc := read(t, filepath.FromSlash("../docs/operations.md"))
+	for name := range families(t) {
+		if !strings.HasPrefix(name, "memagent_") || strings.HasSuffix(name, "_bucket") || strings.HasSuffix(name, "_sum") || strings.HasSuffix(name, "_count") {
+			continue
+		}
+		// In a row of several, those behind the first are told by their ends.
+		short := strings.TrimPrefix(strings.TrimPrefix(name, "memagent_cgroup"), "memagent_predicted")
+		if !strings.Contains(doc, name) && !strings.Contains(doc, "`"+short) {
+			t.Errorf("%s is not named", name)
 		}
 	}
 }
