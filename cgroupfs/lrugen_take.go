@@ -58,7 +58,7 @@ func (e *eviction) take(ctx context.Context, v *lruvec, most uint64) (pages uint
 	}
 	// A command that freed little was quick for no other reason, and says
 	// nothing of how long one that frees all takes.
-	if size := pages * fs.pageSize; took > aimedChunk || gone >= e.gone+size/2 {
+	if size := pages * fs.pageSize; took > aimedWrite || gone >= e.gone+size/2 {
 		e.pace.learn(size, took)
 	}
 	e.gone = gone

@@ -7,25 +7,17 @@ import (
 	"github.com/memagent/memagent/memcg"
 )
 
+// Sizes of one write to memory.reclaim. A write cannot be cut short, and while
+// it lasts the removal of its cgroup waits with a lock that every cgroup
+// operation of the host needs (before 7.3), so its time is what is aimed at.
+// Many writes of 512 KiB instead make a hot set slower on 6.12: docs/performance.md,
+// squeeze.
 const (
-	// writePages is how much one write to memory.reclaim asks for. A write cannot be
-	// cut short, and while it lasts the removal of its cgroup waits with a lock that
-	// every cgroup operation of the host needs (before 7.3). The kernel goes about it
-	// in quarters of at least 32 pages (SWAP_CLUSTER_MAX): more at a time only makes
-	// it last longer, 14 s for 7 MiB on 7.3.4 where four tasks at their limit
-	// reclaimed as well.
-	writePages = 4 * 32
-	// writePart is the part of memory.current that one write may ask for where that is
-	// more: each quarter scans a 4096th of every list at least (DEF_PRIORITY), however
-	// little it is for, and what that gives beyond it would be taken again and again.
-	writePart = 1024
-
-	// Sizes of a chunk: writes after which it is measured what they took.
 	firstChunk = 8 << 20 // bytes: a few ms of clean file pages, well under a second of slow swap
 	mostChunk  = 64 << 20
-	leastChunk = 128 << 10 // bytes: 32 pages of 4 KiB
+	leastChunk = 128 << 10 // bytes: 32 pages of 4 KiB, what the kernel reclaims at a time (SWAP_CLUSTER_MAX)
 
-	aimedChunk = 50 * time.Millisecond // the longest that a chunk should last
+	aimedWrite = 50 * time.Millisecond // the longest that a write should last
 )
 
 // pace is how much is asked of one cgroup at a time. What a cgroup gives in
@@ -45,7 +37,7 @@ func (p *pace) chunk() uint64 {
 	return p.size
 }
 
-// learn adapts to a chunk of size bytes that took a time: down to what would
+// learn adapts to a write of size bytes that took a time: down to what would
 // have fitted at once, up by doubling, and only where the chunk was used whole
 // and took less than half the time. Chunks are multiples of the least one, so
 // that cutting one to whole pages leaves it whole.
@@ -53,10 +45,10 @@ func (p *pace) learn(size uint64, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case took > aimedChunk:
-		fits := uint64(float64(size) * float64(aimedChunk) / float64(took))
+	case took > aimedWrite:
+		fits := uint64(float64(size) * float64(aimedWrite) / float64(took))
 		p.size = max(leastChunk, fits/leastChunk*leastChunk)
-	case took < aimedChunk/2 && size >= p.size:
+	case took < aimedWrite/2 && size >= p.size:
 		p.size = min(mostChunk, 2*p.size)
 	}
 }

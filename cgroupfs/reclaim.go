@@ -133,7 +133,7 @@ func (q *request) chunks(ctx context.Context) error {
 		if size == 0 {
 			return err
 		}
-		if err := q.write(size, now); err != nil {
+		if err := q.write(size); err != nil {
 			return err
 		}
 		if now, err = q.gauge.read(); err != nil {
@@ -193,64 +193,43 @@ func (q *request) next(now measured) (uint64, error) {
 	return size, nil
 }
 
-// write asks for one chunk, in as many writes as it takes, and stops early
-// where they last longer than a chunk should. Only an error that ends the
-// request is returned.
-func (q *request) write(size uint64, now measured) error {
-	began := q.t.fs.now()
-	current, _ := now.current.Get()
-	most := max(writePages*q.t.fs.pageSize, current/writePart/q.t.fs.pageSize*q.t.fs.pageSize)
-	var asked uint64
-	var took time.Duration
-	for asked < size && took < aimedChunk {
-		part := min(size-asked, most)
-		cut, err := q.writeOnce(part)
-		if cut {
-			return nil
-		}
-		asked += part
-		took = q.t.fs.now().Sub(began)
-		if err != nil {
-			if errnoOf(err) == syscall.EAGAIN {
-				q.pace.learn(asked, took)
-			}
-			return err
-		}
-	}
-	q.pace.learn(asked, took)
-	return nil
-}
-
-// writeOnce makes one write; cut reports that a signal ended it early.
-func (q *request) writeOnce(size uint64) (cut bool, err error) {
+// write asks for one chunk. Only an error that ends the request is returned.
+func (q *request) write(size uint64) error {
 	var line [64]byte
 	payload := appendRequest(line[:0], size, q.r.Swappiness)
+	began := q.t.fs.now()
 	q.o.Writes++
 	q.o.Via = memcg.ViaReclaim
-	err = q.t.write(q.fd, reclaimFile, payload)
+	err := q.t.write(q.fd, reclaimFile, payload)
+	took := q.t.fs.now().Sub(began)
 	switch errnoOf(err) {
 	case 0:
-		if err == nil {
-			q.o.Asked += size
-			q.granted += size
-			q.ceiling = 0
+		if err != nil {
+			return err
 		}
+		q.o.Asked += size
+		q.granted += size
+		q.ceiling = 0
+		q.pace.learn(size, took)
+		return nil
 	case syscall.EINTR:
 		// Some of it may have been done, only counters tell. What is left is
 		// asked for anew, never as much at once as was interrupted.
 		q.o.Asked += size
 		q.interrupts++
-		if q.ceiling = size / 2; q.ceiling >= q.t.fs.pageSize {
-			return true, nil
+		if q.ceiling = size / 2; q.ceiling < q.t.fs.pageSize {
+			return err
 		}
+		return nil
 	case syscall.EAGAIN:
 		q.o.Asked += size
+		q.pace.learn(size, took)
 	case syscall.EINVAL:
 		if _, asked := q.r.Swappiness.Get(); asked {
-			return false, q.noSwappiness()
+			return q.noSwappiness()
 		}
 	}
-	return false, err
+	return err
 }
 
 // appendRequest appends the line that asks for n bytes. It never names nodes

@@ -2,13 +2,11 @@ package cgroupfs
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -37,7 +35,7 @@ func TestC27EAGAINIsANormalEnd(t *testing.T) {
 }
 
 func TestC29AnInterruptedWriteIsNeverRepeatedInFull(t *testing.T) {
-	k := newReclaimer(t, large)
+	k := newReclaimer(t, 400*mib)
 	n := 0
 	k.react = func(k *reclaimer, bytes uint64) error {
 		if n++; n == 1 {
@@ -52,7 +50,7 @@ func TestC29AnInterruptedWriteIsNeverRepeatedInFull(t *testing.T) {
 		t.Errorf("chunks %v, want %v; %+v", k.asked, want, o)
 	}
 
-	k = newReclaimer(t, large)
+	k = newReclaimer(t, 400*mib)
 	k.react = func(*reclaimer, uint64) error { return unix.EINTR }
 	o = k.run(memcg.Reclaim{Bytes: 8 * mib})
 	if want := []uint64{8 * mib, 4 * mib, 2 * mib}; !slices.Equal(k.asked, want) || !errors.Is(o.Err, memcg.ErrPartial) {
@@ -69,7 +67,7 @@ func TestC29BothEndsReachTheCaller(t *testing.T) {
 		"q": {unix.EINTR, []string{"1048576", "524288", "262144"}},
 	} {
 		root := fixtureCopy(t, "c29", append(onCgroup2("/agent"), "sys/fs/cgroup/"+cgroup+"/memory.reclaim", "",
-			"sys/fs/cgroup/"+cgroup+"/memory.current", fmt.Sprintln(uint64(large)))...)
+			"sys/fs/cgroup/"+cgroup+"/memory.current", "104857600\n")...)
 		k := withFaults(t, root, faultsOf(t, "c29"))
 		k.cgroup2 = true
 		fs := mustOpen(t, root, withKernel(k))
@@ -149,7 +147,7 @@ func TestC30ASwappinessThatIsNotTakenIsNotDropped(t *testing.T) {
 		{"/q", memcg.SwappinessOf(memcg.SwappinessMax), memcg.ErrUnsupported, "takes no swappiness=max"},
 	} {
 		t.Run(tt.cgroup+" "+tt.s.String(), func(t *testing.T) {
-			files := append(onCgroup2("/agent"), "sys/fs/cgroup"+tt.cgroup+"/memory.reclaim", "", "sys/fs/cgroup"+tt.cgroup+"/memory.current", fmt.Sprintln(uint64(large)))
+			files := append(onCgroup2("/agent"), "sys/fs/cgroup"+tt.cgroup+"/memory.reclaim", "", "sys/fs/cgroup"+tt.cgroup+"/memory.current", "104857600\n")
 			root := fixtureCopy(t, "c30", files...)
 			k := withFaults(t, root, faultsOf(t, "c30"))
 			k.cgroup2 = true
@@ -176,7 +174,7 @@ func TestC32DemotionIsToldApartAndNotAskedForAgain(t *testing.T) {
 		}
 	}
 	fs := mustOpen(t, root, withKernel(k))
-	o := fs.Reclaim(t.Context(), memcg.Reclaim{Cgroup: idOf(t, fs, "/p"), Bytes: 1 << 30, Deadline: time.Hour})
+	o := fs.Reclaim(t.Context(), memcg.Reclaim{Cgroup: idOf(t, fs, "/p"), Bytes: 1 << 30})
 	page := uint64(unix.Getpagesize())
 	if o.Err != nil || o.Shrunk != memcg.Value(0) || o.Demoted != memcg.Value(262144*page) || o.Asked != 1<<30 {
 		t.Errorf("outcome %+v", o)
