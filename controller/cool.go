@@ -57,12 +57,15 @@ func (c *Core) resume(cg *cgroup, now time.Time) {
 		if left <= 0 {
 			continue
 		}
-		if d.Why == coolSwap {
+		switch d.Why {
+		case coolSwap:
 			cg.swap.owe(now, left)
-		} else if d.Why == coolLend {
+		case coolLend:
 			cg.loan.until, cg.loan.cool = now.Add(left), min(max(d.Length, lendCool), lendCoolMost)
-		} else if kind, ok := movesByName[d.Why]; ok {
-			cg.state.Cool(kind, left, d.Length)
+		default:
+			if kind, ok := movesByName[d.Why]; ok {
+				cg.state.Cool(kind, left, d.Length)
+			}
 		}
 	}
 	delete(c.rests, cg.id)

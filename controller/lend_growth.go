@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"math"
 	"time"
 
 	"github.com/memagent/memagent/config"
@@ -53,7 +52,7 @@ func (a *anonSize) see(now time.Time, s *memcg.Sample) {
 		size = memcg.Value(anon + swap - min(both, anon+swap))
 	}
 	if !a.at.IsZero() {
-		a.rate *= math.Exp2(-elapsed.Seconds() / fillHalfLife.Seconds())
+		a.rate = faded(a.rate, elapsed)
 	}
 	if grown, ok := size.Since(a.bytes); ok {
 		a.rate = max(a.rate, float64(grown)/elapsed.Seconds())

@@ -41,7 +41,7 @@ func (t *till) count(reserve config.Amount, host *memcg.HostSample, borrowers []
 	for _, cg := range borrowers {
 		t.lent += cg.loan.lent()
 		t.held += cg.heldFile
-		t.used += max(cg.heldIn, cg.heldFile)
+		t.used += cg.heldIn
 		for _, n := range cg.heldOn {
 			t.nodes[n.node] += n.bytes
 		}
@@ -135,7 +135,7 @@ func (c *Core) recallShort(host *memcg.HostSample) {
 		return
 	}
 	missing, nodes := c.till.short(host)
-	c.drawBorrowers(missing, func(cg *cgroup) uint64 { return cg.loan.lent() }, func(cg *cgroup) uint64 { return max(cg.heldIn, cg.heldFile) })
+	c.drawBorrowers(missing, func(cg *cgroup) uint64 { return cg.loan.lent() }, func(cg *cgroup) uint64 { return cg.heldIn })
 	for _, n := range nodes {
 		on := func(cg *cgroup) uint64 {
 			for _, h := range cg.heldOn {

@@ -26,6 +26,7 @@ func twoNodes(available, free0, free1 uint64) *memcg.HostSample {
 func borrower(path string, lent uint64, on ...uint64) *cgroup {
 	cg := &cgroup{id: id(path), loan: loan{base: 40 * mib, high: (40 + lent) * mib}}
 	for n, bytes := range on {
+		cg.heldIn += bytes * mib
 		cg.heldFile += bytes * mib
 		cg.heldOn = append(cg.heldOn, shortNode{memcg.NodeID(n), bytes * mib})
 	}

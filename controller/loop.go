@@ -311,24 +311,19 @@ func (l *Loop) rescan(now time.Time) error {
 	}
 	for _, id := range l.Core.Unwatched() {
 		l.Host.Forget(id)
-		l.Sink.Record(leftRecord(id, now))
+		l.Sink.Record(lastRecord(id, now, telemetry.ErrUnwatched))
 	}
 	for _, id := range gone {
 		l.forget(id)
-		l.Sink.Record(goneRecord(id, now))
+		l.Sink.Record(lastRecord(id, now, memcg.ErrGone))
 	}
 	return nil
 }
 
-// leftRecord tells that a cgroup is there and no policy matches it any more: for
-// what is shown of cgroups, it is gone.
-func leftRecord(id memcg.ID, now time.Time) *telemetry.Record {
-	return &telemetry.Record{Time: now, Cgroup: id, Err: fmt.Errorf("cgroup %s: %w", id.Path, telemetry.ErrUnwatched)}
-}
-
-// goneRecord tells that a cgroup is gone.
-func goneRecord(id memcg.ID, now time.Time) *telemetry.Record {
-	return &telemetry.Record{Time: now, Cgroup: id, Err: fmt.Errorf("cgroup %s: %w", id.Path, memcg.ErrGone)}
+// lastRecord tells why no more is told of a cgroup: it is gone (memcg.ErrGone), or
+// there and no policy matches it any more (telemetry.ErrUnwatched).
+func lastRecord(id memcg.ID, now time.Time, why error) *telemetry.Record {
+	return &telemetry.Record{Time: now, Cgroup: id, Err: fmt.Errorf("cgroup %s: %w", id.Path, why)}
 }
 
 // look reads the watched cgroups that are wanted, parents before children.

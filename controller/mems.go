@@ -18,7 +18,6 @@ type steering struct {
 	found   memcg.NodeMask          // what it held before, where ours is there
 	wrote   memcg.NodeMask          // the last set of ours
 	changed bool                    // it was ever written, or tried in vain
-	at      time.Time               // when last
 	changes []memsChange            // of the last numapolicy.MemsMemory
 	ago     []numapolicy.MemsChange // reused
 	moving  moving
@@ -68,7 +67,7 @@ func (c *Core) steer(now time.Time, host *memcg.HostSample, cg *cgroup, ob Obser
 	}
 	in := numapolicy.MemsInput{
 		Mode: mode, Sample: ob.Sample, Host: host, Nodes: &c.nodes.levels, Parent: ob.ParentMems,
-		Original: ob.Sample.Mems, Wrote: st.wrote, Written: st.changed, SinceChange: now.Sub(st.at), Changes: st.lately(now),
+		Original: ob.Sample.Mems, Wrote: st.wrote, Written: st.changed, SinceChange: now.Sub(st.at()), Changes: st.lately(now),
 		Named: memcg.NodesOf(cg.policy.Numa.Nodes...), WorkingSet: needs(ob.Sample, d),
 	}
 	if st.holds {

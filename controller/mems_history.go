@@ -18,13 +18,20 @@ type memsChange struct {
 func (st *steering) change(now time.Time, from, to memcg.NodeMask) {
 	st.changes = slices.DeleteFunc(st.changes, func(c memsChange) bool { return now.Sub(c.at) >= numapolicy.MemsMemory })
 	st.changes = append(st.changes, memsChange{at: now, left: from.Without(to), added: to.Without(from)})
-	st.at = now
+}
+
+// at is when the last change was made or tried; zero before the first.
+func (st *steering) at() time.Time {
+	if len(st.changes) == 0 {
+		return time.Time{}
+	}
+	return st.changes[len(st.changes)-1].at
 }
 
 // ended has the last change be made when it came to its end.
 func (st *steering) ended(now time.Time) {
-	if n := len(st.changes); n > 0 && now.After(st.at) {
-		st.at, st.changes[n-1].at = now, now
+	if n := len(st.changes); n > 0 && now.After(st.at()) {
+		st.changes[n-1].at = now
 	}
 }
 

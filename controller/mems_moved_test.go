@@ -98,10 +98,10 @@ func TestAMoveThatIsNotWaitedForIsLookedAtInTheEnd(t *testing.T) {
 		done = nil
 	}
 	st := b.core.cgroups[id("/app")].steering
-	if got := st.at.Sub(began); got < 5*time.Second || got > 6*time.Second {
+	if got := st.at().Sub(began); got < 5*time.Second || got > 6*time.Second {
 		t.Errorf("the change counts from %v after it began", got)
 	}
-	if len(st.changes) != 1 || st.changes[0].left != memcg.NodesOf(0) || !st.changes[0].at.Equal(st.at) {
+	if len(st.changes) != 1 || st.changes[0].left != memcg.NodesOf(0) || !st.changes[0].at.Equal(st.at()) {
 		t.Errorf("changes %+v", st.changes)
 	}
 }

@@ -129,7 +129,7 @@ func (p *Player) configure(e *recording.Event, now time.Time) error {
 		}
 	case p.Config == nil:
 		for _, id := range p.core.Reconfigure(cfg, mode, now).Released {
-			p.Sink.Record(leftRecord(id, e.Time()))
+			p.Sink.Record(lastRecord(id, e.Time(), telemetry.ErrUnwatched))
 		}
 	}
 	return nil
@@ -139,11 +139,11 @@ func (p *Player) track(e *recording.Event, now time.Time) {
 	_, gone := p.core.Track(e.Cgroups, e.Complete, now)
 	p.core.Unheard()
 	for _, id := range p.core.Unwatched() {
-		p.Sink.Record(leftRecord(id, e.Time()))
+		p.Sink.Record(lastRecord(id, e.Time(), telemetry.ErrUnwatched))
 	}
 	for _, id := range gone {
 		delete(p.who, id)
-		p.Sink.Record(goneRecord(id, e.Time()))
+		p.Sink.Record(lastRecord(id, e.Time(), memcg.ErrGone))
 	}
 }
 

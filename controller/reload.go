@@ -27,7 +27,7 @@ func (l *Loop) reconfigure(workCtx context.Context, next Config, now time.Time) 
 	}
 	for _, id := range changed.Released {
 		l.Host.Forget(id)
-		l.Sink.Record(leftRecord(id, now))
+		l.Sink.Record(lastRecord(id, now, telemetry.ErrUnwatched))
 	}
 	l.tick(workCtx, now, true, workers-l.running)
 }

@@ -60,6 +60,11 @@ type filling struct {
 	at    time.Time
 }
 
+// faded is what a rate counts for after a time: see fillHalfLife.
+func faded(rate float64, elapsed time.Duration) float64 {
+	return rate * math.Exp2(-elapsed.Seconds()/fillHalfLife.Seconds())
+}
+
 // see books a look at memory.current. known is the rate of a whole sample in
 // bytes a second, 0 where there is none. While a request is in flight, part of
 // what it takes has shown and nothing is booked yet: such a look tells no rate,
@@ -73,7 +78,7 @@ func (f *filling) see(now time.Time, current, known float64, busy bool) {
 		return
 	}
 	if !f.at.IsZero() {
-		f.rate *= math.Exp2(-elapsed.Seconds() / fillHalfLife.Seconds())
+		f.rate = faded(f.rate, elapsed)
 		known = max(known, (current-f.from+f.taken)/elapsed.Seconds())
 	}
 	f.rate = max(f.rate, known)

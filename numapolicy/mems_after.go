@@ -8,28 +8,26 @@ import "github.com/memagent/memagent/memcg"
 // shared, stays behind, and is no reason to try again (case c49). It is absent
 // where memory.numa_stat is, or a size in it.
 func AnonOn(s *memcg.Sample, nodes memcg.NodeMask) memcg.Field {
-	if s.NodesState != memcg.Present {
-		return memcg.Absent(s.NodesState)
-	}
-	sum := memcg.Value(0)
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; nodes.Has(n.ID) {
-			sum = memcg.Sum(sum, n.Get(memcg.NodeAnon))
-		}
-	}
-	return sum
+	return onNodes(s, nodes, memcg.NodeAnon)
 }
 
 // LiesOn returns how many bytes of the cgroup's anon and file lie on the given nodes,
 // absent as of AnonOn.
 func LiesOn(s *memcg.Sample, nodes memcg.NodeMask) memcg.Field {
+	return onNodes(s, nodes, memcg.NodeAnon, memcg.NodeFile)
+}
+
+// onNodes adds sizes up over nodes.
+func onNodes(s *memcg.Sample, nodes memcg.NodeMask, sizes ...memcg.NodeStat) memcg.Field {
 	if s.NodesState != memcg.Present {
 		return memcg.Absent(s.NodesState)
 	}
 	sum := memcg.Value(0)
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; nodes.Has(n.ID) {
-			sum = memcg.Sum(sum, n.Get(memcg.NodeAnon), n.Get(memcg.NodeFile))
+			for _, size := range sizes {
+				sum = memcg.Sum(sum, n.Get(size))
+			}
 		}
 	}
 	return sum

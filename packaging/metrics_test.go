@@ -22,7 +22,8 @@ import (
 // each metric with the labels that it has.
 func families(t *testing.T) map[string]map[string]bool {
 	t.Helper()
-	m := metrics.New(metrics.Options{Version: "1", Writes: func() uint64 { return 1 },
+	predicted := &telemetry.Predictions{}
+	m := metrics.New(metrics.Options{Version: "1", Writes: func() uint64 { return 1 }, Predicted: predicted,
 		Config: func() telemetry.ConfigState { return telemetry.ConfigState{} }})
 	some := memcg.Value(1)
 	m.Record(&telemetry.Record{
@@ -32,7 +33,7 @@ func families(t *testing.T) map[string]map[string]bool {
 		Done:     &memcg.Outcome{Via: memcg.ViaReclaim, Reclaimed: some, SwapOut: some, Demoted: some, Err: memcg.ErrPartial},
 		Settings: []telemetry.Setting{{Knob: memcg.KnobHigh, Outcome: "written"}},
 	})
-	m.Record(&telemetry.Record{Cgroup: memcg.ID{Path: "/b", Inode: 2}, Policy: "p", Mode: telemetry.Observe, Want: 1, Held: telemetry.HeldByMode, Rule: "r"})
+	telemetry.Sinks{predicted, m}.Record(&telemetry.Record{Cgroup: memcg.ID{Path: "/b", Inode: 2}, Policy: "p", Mode: telemetry.Observe, Want: 1, Held: telemetry.HeldByMode, Rule: "r"})
 	m.Ticked(&telemetry.Tick{})
 	w := httptest.NewRecorder()
 	m.Handler(func(err error) { t.Error(err) }).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

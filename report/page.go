@@ -83,11 +83,10 @@ type prediction struct {
 func predictions(all []telemetry.Prediction) (rows []prediction) {
 	for i := range all {
 		p := &all[i]
-		one := prediction{Policy: p.Policy, Cgroups: p.Cgroups, Asking: p.Asking, Next: telemetry.Bytes(p.Next), Resident: telemetry.Bytes(p.Resident), Most: telemetry.Bytes(p.Most)}
-		if p.Resident > 0 {
-			one.Part = telemetry.Percent(float64(p.Most) / float64(p.Resident))
-		}
-		rows = append(rows, one)
+		rows = append(rows, prediction{
+			Policy: p.Policy, Cgroups: p.Cgroups, Asking: p.Asking,
+			Next: telemetry.Bytes(p.Next), Resident: telemetry.Bytes(p.Resident), Most: telemetry.Bytes(p.Most), Part: p.Part(),
+		})
 	}
 	return rows
 }

@@ -114,14 +114,15 @@ func uptimeAgent(t *testing.T, h *sim.Host) (rules map[string]int, ask, end func
 		t.Fatal(err)
 	}
 	stand := func() telemetry.ConfigState { return telemetry.ConfigState{} }
-	board := status.NewBoard("1", time.Now(), stand)
-	m := metrics.New(metrics.Options{Version: "1", Writes: func() uint64 { return 0 }, Config: stand})
+	predicted := &telemetry.Predictions{}
+	board := status.NewBoard("1", time.Now(), stand, predicted)
+	m := metrics.New(metrics.Options{Version: "1", Writes: func() uint64 { return 0 }, Config: stand, Predicted: predicted})
 	scrape := m.Handler(func(err error) { t.Error(err) })
 	a := &heard{rules: map[string]int{}}
 	loop := controller.Loop{
 		Core: controller.NewCore(cfg, telemetry.Enforce, "", a, time.Now()),
 		Host: takesTime{h}, Interval: cfg.Interval, Notify: &telemetry.Notices{Logger: zerolog.Nop()}, Keeper: keeper,
-		Sink:  telemetry.Sinks{board, m, a, &telemetry.Summary{}, telemetry.DecisionLog{Logger: zerolog.New(io.Discard)}},
+		Sink:  telemetry.Sinks{predicted, board, m, a, &telemetry.Summary{Predicted: predicted}, telemetry.DecisionLog{Logger: zerolog.New(io.Discard)}},
 		Ticks: telemetry.TickList{board, m},
 	}
 	ctx, stop := context.WithCancel(t.Context())

@@ -30,8 +30,8 @@ type Prediction struct {
 	Most uint64 `json:"most"`
 }
 
-// Predictions adds up the wishes of what is only observed. It is a Sink; it may be
-// asked from any goroutine.
+// Predictions adds up the wishes of what is only observed. It is a Sink, one for all
+// that shows them; it may be asked from any goroutine. A nil one has none.
 type Predictions struct {
 	mu      sync.Mutex
 	cgroups map[memcg.ID]foreseen
@@ -81,6 +81,9 @@ func (f *foreseen) above() uint64 { return f.current - min(f.current, f.floor) }
 // ByPolicy returns a prediction for each policy that observes a cgroup, by name;
 // none where everything is acted on.
 func (p *Predictions) ByPolicy() []Prediction {
+	if p == nil {
+		return nil
+	}
 	p.mu.Lock()
 	type one struct {
 		path string
@@ -152,8 +155,16 @@ func Predict(all []Prediction) []string {
 
 func (p *Prediction) text() string {
 	text := fmt.Sprintf("%d of %d cgroups would be asked for %s now; of %s resident at most %s", p.Asking, p.Cgroups, Bytes(p.Next), Bytes(p.Resident), Bytes(p.Most))
-	if p.Resident > 0 {
-		text += fmt.Sprintf(" (%s)", Percent(float64(p.Most)/float64(p.Resident)))
+	if part := p.Part(); part != "" {
+		text += " (" + part + ")"
 	}
 	return text + " would be out by now"
+}
+
+// Part says Most as a part of Resident, "" where nothing is.
+func (p *Prediction) Part() string {
+	if p.Resident == 0 {
+		return ""
+	}
+	return Percent(float64(p.Most) / float64(p.Resident))
 }

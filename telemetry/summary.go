@@ -25,7 +25,8 @@ type Summary struct {
 	RecallTook         time.Duration
 	lent               uint64
 	cgroups            map[memcg.ID]*cgroupSummary
-	predicted          Predictions
+	// Predicted, where not nil, is what observing predicts; somebody else feeds it.
+	Predicted *Predictions
 }
 
 type cgroupSummary struct {
@@ -49,7 +50,6 @@ const maxGoneRows = 256
 
 // Record counts r.
 func (s *Summary) Record(r *Record) {
-	s.predicted.Record(r)
 	if r.Err == nil {
 		s.Decisions++
 	}
@@ -114,7 +114,7 @@ func (s *Summary) lending(c *cgroupSummary, r *Record) {
 // number of write(2) calls the host counted.
 func (s *Summary) Log(l zerolog.Logger, writes uint64, ran time.Duration) {
 	cost := OwnCost()
-	predicted := Total(s.predicted.ByPolicy())
+	predicted := Total(s.Predicted.ByPolicy())
 	l.Info().
 		Int64("elapsed_ms", ran.Milliseconds()).
 		Int64("cpu_ms", cost.CPU.Milliseconds()).
@@ -174,7 +174,7 @@ func (s *Summary) WriteTable(w io.Writer, writes uint64, ran time.Duration) erro
 		fmt.Fprintf(w, "up to %s lent above memory.high at a time; %s taken back by reclaim, in %s\n",
 			Bytes(s.LentMost), Bytes(s.Recalled), s.RecallTook.Round(time.Millisecond))
 	}
-	for _, text := range Predict(s.predicted.ByPolicy()) {
+	for _, text := range Predict(s.Predicted.ByPolicy()) {
 		fmt.Fprintln(w, text)
 	}
 	cost := OwnCost()

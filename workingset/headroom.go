@@ -53,10 +53,10 @@ func (h *Headroom) asked(limit float64) float64 { return max(h.Fraction*limit, f
 // that is less than what is charged while the agent reacts, the kernel's reclaim
 // at the limit is left alone: the agent's would only come too late. While a
 // stream passes, or what grows is file that nobody has missed yet, it takes file
-// only, as far as the policy lets it: where the policy's least swappiness takes anon
-// too, a stream does not make that anon's return worth less. Where less than a tenth of memory is above
-// the floor nothing is kept free: that is the last of the cache, the limit is
-// too small, and what is taken would be read again at once (case c62).
+// only, as far as the policy lets it: with a least swappiness above 0 it takes anon
+// too, and is bounded as above. Where less than a tenth of memory is above the floor
+// nothing is kept free: that is the last of the cache, the limit is too small, and
+// what is taken would be read again at once (case c62).
 func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 	limit, ok := d.Signals.Limit.Get()
 	if !ok || !v.policy.Headroom.On || d.Signals.Reclaimable.or(0)+v.pinned() < tight*v.current {

@@ -95,7 +95,8 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	defer fs.Close()
 	self, _ := fs.Self()
 
-	summary := &telemetry.Summary{}
+	predicted := &telemetry.Predictions{}
+	summary := &telemetry.Summary{Predicted: predicted}
 	var decisions telemetry.Sink = telemetry.DecisionLog{Logger: zerolog.New(e.out)}
 	if text {
 		decisions = &telemetry.Terminal{W: e.out}
@@ -132,13 +133,13 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 		ctx, cancel = context.WithTimeout(ctx, f.duration)
 		defer cancel()
 	}
-	front, err := openFront(ctx, where, cfg.Interval, f.stand(cfg, live), fs.Writes, notices)
+	front, err := openFront(ctx, where, cfg.Interval, f.stand(cfg, live), fs.Writes, predicted, notices)
 	if err != nil {
 		return err
 	}
 	defer front.close()
 	front.ticks = append(front.ticks, newOwnMemory(e.limit)...)
-	front.watch(&loop, summary, decisions)
+	front.watch(&loop, predicted, summary, decisions)
 	if live != nil && !f.once {
 		r := &reloader{live: live, logger: logger, notices: notices, mode: f.mode, writable: mode == telemetry.Enforce, configs: make(chan controller.Config)}
 		loop.Configs = r.configs

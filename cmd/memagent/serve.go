@@ -28,7 +28,7 @@ type shopFront struct {
 
 // openFront opens what the config and the environment ask for. It runs until
 // ctx ends and is closed.
-func openFront(ctx context.Context, where config.Telemetry, interval time.Duration, stand func() telemetry.ConfigState, writes func() uint64, notices *telemetry.Notices) (_ *shopFront, err error) {
+func openFront(ctx context.Context, where config.Telemetry, interval time.Duration, stand func() telemetry.ConfigState, writes func() uint64, predicted *telemetry.Predictions, notices *telemetry.Notices) (_ *shopFront, err error) {
 	now := time.Now()
 	health := telemetry.NewHealth(interval, now)
 	ctx, stop := context.WithCancel(ctx)
@@ -42,7 +42,7 @@ func openFront(ctx context.Context, where config.Telemetry, interval time.Durati
 		return func(err error) { notices.Warn(what, err, "memagent goes on; somebody who asked got no answer") }
 	}
 	if where.Metrics != (config.Address{}) {
-		m := metrics.New(metrics.Options{Version: version, Writes: writes, Config: stand})
+		m := metrics.New(metrics.Options{Version: version, Writes: writes, Config: stand, Predicted: predicted})
 		mux := http.NewServeMux()
 		mux.Handle("GET /metrics", m.Handler(failed("scrape")))
 		status.HandleHealth(mux, health)
@@ -52,7 +52,7 @@ func openFront(ctx context.Context, where config.Telemetry, interval time.Durati
 		f.sinks, f.ticks = append(f.sinks, m), append(f.ticks, m)
 	}
 	if where.Status != "" {
-		b := status.NewBoard(version, now, stand)
+		b := status.NewBoard(version, now, stand, predicted)
 		if err := f.serve("telemetry.status", config.Address{Network: "unix", Addr: where.Status}, status.Handler(b, health), failed("status")); err != nil {
 			return nil, err
 		}

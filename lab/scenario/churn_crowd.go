@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/memagent/memagent/lab/counters"
 	"github.com/memagent/memagent/lab/guest"
+	"github.com/memagent/memagent/lab/workload"
 )
 
 // crowd is all cgroups of the churn scenario. Each has a slot, a name that one cgroup after the other
@@ -266,19 +266,7 @@ func (s *slot) stop() {
 // remove removes the cgroup, with what is charged to it.
 func (s *slot) remove() error {
 	s.stop()
-	const tries, pause = 500, 10 * time.Millisecond
-	var err error
-	for range tries {
-		// Busy while its last process ends.
-		if err = syscall.Rmdir(s.Dir()); !errors.Is(err, syscall.EBUSY) {
-			break
-		}
-		time.Sleep(pause)
-	}
-	if err != nil {
-		return fmt.Errorf("removing cgroup %s: %w", s.Path, err)
-	}
-	return nil
+	return workload.RemoveCgroup(s.Dir(), 5*time.Second)
 }
 
 // forget drops what is cached of a file.

@@ -94,16 +94,22 @@ func (t tenant) evict() error {
 	}
 	// It was killed, so an exit error is what is wanted.
 	_ = t.cmd.Wait()
-	const tries, pause = 100, 10 * time.Millisecond
+	return RemoveCgroup(t.dir, time.Second)
+}
+
+// RemoveCgroup removes the folder of a cgroup, which is busy until its last process has ended; it tries
+// again for so long.
+func RemoveCgroup(dir string, within time.Duration) error {
+	const pause = 10 * time.Millisecond
 	var err error
-	for range tries {
-		if err = syscall.Rmdir(t.dir); !errors.Is(err, syscall.EBUSY) {
+	for range within / pause {
+		if err = syscall.Rmdir(dir); !errors.Is(err, syscall.EBUSY) {
 			break
 		}
 		time.Sleep(pause)
 	}
 	if err != nil {
-		return fmt.Errorf("removing %s: %w", t.dir, err)
+		return fmt.Errorf("removing cgroup %s: %w", dir, err)
 	}
 	return nil
 }

@@ -23,9 +23,8 @@ const scrapesAtOnce = 2
 // Metrics counts records and ticks. It is a telemetry.Sink and a
 // telemetry.Ticks for one loop.
 type Metrics struct {
-	registry  *prometheus.Registry
-	cgroups   *cgroups
-	predicted *predicted
+	registry *prometheus.Registry
+	cgroups  *cgroups
 
 	ticks       *prometheus.CounterVec
 	tickTook    prometheus.Histogram
@@ -61,12 +60,14 @@ type Options struct {
 	Writes func() uint64
 	// Config returns how the config stands. It is called as Writes is.
 	Config func() telemetry.ConfigState
+	// Predicted is what observing predicts; somebody else feeds it. nil: nothing.
+	Predicted *telemetry.Predictions
 }
 
 // New returns metrics that have counted nothing.
 func New(o Options) *Metrics {
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), cgroups: newCgroups(), predicted: &predicted{},
+		registry: prometheus.NewRegistry(), cgroups: newCgroups(),
 		policy: newLabel(maxPolicies), verdict: newLabel(maxVerdicts), rule: newLabel(maxRules), bound: newLabel(maxBounds), outcome: newLabel(maxOutcomes),
 	}
 	counter := func(name, help string) prometheus.Counter {
@@ -113,7 +114,7 @@ func New(o Options) *Metrics {
 	info.Set(1)
 	m.enforcing = gauge("memagent_enforcing", "1 where decisions are carried out, 0 where memagent only observes.")
 	m.registry.MustRegister(&configState{o.Config})
-	m.registry.MustRegister(m.tickTook, m.took, info, m.cgroups, m.predicted,
+	m.registry.MustRegister(m.tickTook, m.took, info, m.cgroups, &predicted{o.Predicted},
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "memagent_kernel_writes_total", Help: "write(2) calls made to kernel files; 0 proves that observing wrote nothing."},
 			func() float64 { return float64(o.Writes()) }),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -180,7 +181,6 @@ func oneIf(yes bool) float64 {
 // Record counts a record.
 func (m *Metrics) Record(r *telemetry.Record) {
 	m.cgroups.record(r)
-	m.predicted.Record(r)
 	policy := m.policy.of(r.Policy)
 	if r.Done != nil {
 		m.done(policy, r.Done)

@@ -274,12 +274,14 @@ func TestScrapesAndTheLoopDoNotDisturbEachOther(t *testing.T) {
 }
 
 func TestAPolicyThatOnlyObservesHasPredictionsAndOneThatActsHasNone(t *testing.T) {
-	m := testMetrics()
-	m.Record(record("/acts", 1))
+	p := &telemetry.Predictions{}
+	m := New(Options{Version: "1.2.3", Writes: func() uint64 { return 7 }, Config: func() telemetry.ConfigState { return telemetry.ConfigState{} }, Predicted: p})
+	all := telemetry.Sinks{p, m}
+	all.Record(record("/acts", 1))
 	r := record("/watched", 2)
 	r.Policy, r.Mode, r.Acted, r.Held, r.Done, r.Settings = "quiet", telemetry.Observe, false, telemetry.HeldByMode, nil, nil
-	m.Record(r)
-	m.Record(r)
+	all.Record(r)
+	all.Record(r)
 	text := scrapeText(t, m)
 	for _, want := range []string{`memagent_predicted_resident_bytes{policy="quiet"} 1.048576e+06`, `memagent_predicted_next_bytes{policy="quiet"} 8192`, `memagent_predicted_most_bytes{policy="quiet"} 16384`} {
 		if !strings.Contains(text, want+"\n") {

@@ -8,7 +8,7 @@ import (
 
 // predicted collects what policies that only observe would do. A policy that acts
 // has no series.
-type predicted struct{ telemetry.Predictions }
+type predicted struct{ *telemetry.Predictions }
 
 func predictedDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("memagent_predicted_"+name, help, []string{"policy"}, nil)

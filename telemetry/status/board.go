@@ -15,7 +15,7 @@ import (
 // by the loop and may be asked from any goroutine.
 type Board struct {
 	config    func() telemetry.ConfigState
-	predicted telemetry.Predictions
+	predicted *telemetry.Predictions
 
 	mu        sync.Mutex
 	packer    packer
@@ -28,17 +28,17 @@ type Board struct {
 }
 
 // NewBoard returns an empty board of the agent of a version, which started at
-// now. config is asked when the board is, from any goroutine.
-func NewBoard(version string, now time.Time, config func() telemetry.ConfigState) *Board {
+// now. config is asked when the board is, from any goroutine, and so is predicted,
+// which somebody else feeds.
+func NewBoard(version string, now time.Time, config func() telemetry.ConfigState, predicted *telemetry.Predictions) *Board {
 	return &Board{
 		agent:  Agent{Version: version, PID: os.Getpid(), Started: now},
-		config: config, cgroups: make(map[memcg.ID]*history),
+		config: config, predicted: predicted, cgroups: make(map[memcg.ID]*history),
 	}
 }
 
 // Record takes a record.
 func (b *Board) Record(r *telemetry.Record) {
-	b.predicted.Record(r)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.Acted {

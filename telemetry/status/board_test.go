@@ -23,7 +23,7 @@ var start = time.Date(2026, 11, 30, 14, 0, 0, 0, time.UTC)
 func testBoard() *Board {
 	return NewBoard("1.2.3", start, func() telemetry.ConfigState {
 		return telemetry.ConfigState{Name: "/etc/memagent/memagent.yaml", Policies: 2, Since: start}
-	})
+	}, nil)
 }
 
 // quietly is a record in which nothing was wanted, of second s of the run.
