@@ -19,6 +19,7 @@ import (
 type FS struct {
 	k        kernel
 	now      func() time.Time // the clock that bounds requests
+	spent    func() time.Time // the clock of the calling thread's CPU time
 	root     string           // where the host's "/" is seen
 	rootDir  int              // descriptor of root, O_PATH
 	mountDir int              // descriptor of the cgroup2 mount
@@ -61,8 +62,8 @@ func OnNote(hear func(Note)) Option { return func(fs *FS) { fs.notes.hear = hear
 // withKernel replaces the kernel, for tests that inject faults.
 func withKernel(k kernel) Option { return func(fs *FS) { fs.k = k } }
 
-// withClock replaces the clock that bounds requests.
-func withClock(now func() time.Time) Option { return func(fs *FS) { fs.now = now } }
+// withClock replaces both clocks: that which bounds requests, and that of CPU time.
+func withClock(now func() time.Time) Option { return func(fs *FS) { fs.now, fs.spent = now, now } }
 
 // withBudget replaces the numbers of files and directories that may be kept.
 func withBudget(files, folders int) Option {
@@ -82,6 +83,7 @@ func Open(root string, opts ...Option) (*FS, error) {
 	fs := &FS{
 		k:         &linux{},
 		now:       time.Now,
+		spent:     threadTime,
 		root:      path.Clean(root),
 		rootDir:   -1,
 		mountDir:  -1,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -14,9 +15,10 @@ import (
 
 // Age makes a new youngest generation on every list of a cgroup and of those
 // below it that has pages, so that what is found in use since the one before
-// can be told from what is not. took is the time that the kernel worked for
+// can be told from what is not. took is the CPU time that the kernel worked for
 // it: each list of a cgroup costs a walk over the page tables of all its
-// processes. It blocks for as long: call it from a worker.
+// processes. It blocks for as long or, where CPUs are scarce, longer: call it
+// from a worker.
 //
 // A list that somebody else aged since this tick's reading is left as it is,
 // which is no error. The error is memcg.ErrPartial when ctx ended it between
@@ -44,6 +46,8 @@ func (fs *FS) age(ctx context.Context, id memcg.ID) (took time.Duration, err err
 		return 0, err
 	}
 	defer fs.k.close(fd)
+	runtime.LockOSThread() // whose CPU time is read
+	defer runtime.UnlockOSThread()
 	var refused error
 	for i := range vecs {
 		v := &vecs[i]
@@ -57,9 +61,9 @@ func (fs *FS) age(ctx context.Context, id memcg.ID) (took time.Duration, err err
 			continue
 		}
 		var line [128]byte
-		began := fs.now()
+		began := fs.spent()
 		err := fs.writeLRUGen(fd, appendAge(line[:0], v))
-		took += fs.now().Sub(began)
+		took += fs.spent().Sub(began)
 		switch errnoOf(err) {
 		case syscall.EEXIST: // from 7.x on: another walk is under way or done
 		case syscall.EINVAL:
@@ -95,4 +99,14 @@ func (fs *FS) listsToAge(id memcg.ID) ([]lruvec, error) {
 		}
 	}
 	return vecs, nil
+}
+
+// threadTime is the CPU time of the calling thread, since a moment that is the same for all calls on
+// it: the time that a loaded machine makes it wait is not its own cost.
+func threadTime() time.Time {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return time.Now() // every Linux has that clock
+	}
+	return time.Unix(ts.Unix())
 }

@@ -89,7 +89,7 @@ func TestAgingTakesOneInAHundredOfACPUOverAllCgroups(t *testing.T) {
 	b.track(ids...)
 	var done []Result
 	spent := time.Duration(0)
-	const seconds = 300
+	const seconds = 1800 // long against agingBurst
 	for range seconds {
 		var obs []Observation
 		for _, c := range ids {

@@ -54,7 +54,7 @@ type Request struct {
 }
 
 // Result is what came of a Request: an Outcome, or for Age and for a Setting how
-// long it took and the error.
+// long it took (for Age: of CPU time) and the error.
 type Result struct {
 	Request
 	Outcome memcg.Outcome

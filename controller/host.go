@@ -46,8 +46,8 @@ type Host interface {
 	// nothing; the error, if any, says so.
 	Reclaim(ctx context.Context, r memcg.Reclaim) memcg.Outcome
 	// Age starts a new generation on every list of a cgroup and of all below
-	// it. It blocks for took, time that the kernel spends on page tables: who
-	// calls it keeps a budget. Errors as for Generations; memcg.ErrPartial when
+	// it. took is the CPU time that the kernel spends on page tables: who calls it
+	// keeps a budget. It blocks for as long, or longer on a busy machine. Errors as for Generations; memcg.ErrPartial when
 	// ctx cut it short.
 	Age(ctx context.Context, id memcg.ID) (took time.Duration, err error)
 	// Forget lets go of what the host holds open for a cgroup.
