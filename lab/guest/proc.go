@@ -27,6 +27,7 @@ type Proc struct {
 
 	mu     sync.Mutex
 	passes []float64 // milliseconds
+	sticks []float64 // milliseconds, empty where none were asked for
 	begun  []time.Time
 	last   time.Time // the last pass's end
 	err    error     // valid once ended is closed
@@ -113,8 +114,11 @@ func (p *Proc) follow(out io.Reader) {
 		case workload.Pass:
 			p.mu.Lock()
 			p.passes = append(p.passes, e.MS)
-			p.last = time.Now()
-			p.begun = append(p.begun, p.last.Add(-time.Duration(e.MS*float64(time.Millisecond))))
+			if e.YardstickMS > 0 {
+				p.sticks = append(p.sticks, e.YardstickMS)
+			}
+			p.last = time.Now().Add(-milliseconds(e.YardstickMS))
+			p.begun = append(p.begun, p.last.Add(-milliseconds(e.MS)))
 			p.mu.Unlock()
 		}
 	}
@@ -137,6 +141,16 @@ func (p *Proc) Passes(from int) []float64 {
 	defer p.mu.Unlock()
 	return append([]float64{}, p.passes[min(from, len(p.passes)):]...)
 }
+
+// Yardsticks are the times of the yardsticks after these passes, in milliseconds; none where none
+// were asked for.
+func (p *Proc) Yardsticks(from int) []float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]float64(nil), p.sticks[min(from, len(p.sticks)):]...)
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 // Begun is when the passes so far began, from the given one on.
 func (p *Proc) Begun(from int) []time.Time {

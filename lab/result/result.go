@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
 // Result is everything known about one scenario on one kernel.
@@ -35,6 +36,9 @@ type Run struct {
 	Nodes map[string]Node `json:"nodes"`
 	// PassMS are the times of the workload's passes in milliseconds.
 	PassMS []float64 `json:"pass_ms"`
+	// YardstickMS are the times of the same small work after each of these passes, in milliseconds:
+	// how fast the machine was. Empty where the scenario does not measure it.
+	YardstickMS []float64 `json:"yardstick_ms,omitempty"`
 	// PassAtMS is when those passes began, in milliseconds since the measured part began.
 	PassAtMS []float64 `json:"pass_at_ms,omitempty"`
 	// ElapsedMS is the measured part of the run, in guest milliseconds.
@@ -66,6 +70,24 @@ func (r Run) Starved() float64 {
 		return 0
 	}
 	return float64(r.HostWaitedMS) / float64(r.HostRanMS+r.HostWaitedMS)
+}
+
+// PassTimes returns how the pass times of runs are to be compared, and their unit: each in yardsticks,
+// the time of the small work right after it, which takes out what a machine that is slow for
+// everybody adds; or in milliseconds where not all of the runs measured that.
+func PassTimes(runs []Run) (of func(Run) []float64, unit string) {
+	for _, r := range runs {
+		if len(r.YardstickMS) != len(r.PassMS) || slices.Contains(r.YardstickMS, 0) {
+			return func(r Run) []float64 { return r.PassMS }, "ms"
+		}
+	}
+	return func(r Run) []float64 {
+		out := make([]float64, len(r.PassMS))
+		for i, ms := range r.PassMS {
+			out[i] = ms / r.YardstickMS[i]
+		}
+		return out
+	}, "yardsticks"
 }
 
 // Counters are what happened to the scenario's main cgroup during the measured part.

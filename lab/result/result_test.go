@@ -136,6 +136,33 @@ func TestStarvedIsTheShareOfWaiting(t *testing.T) {
 	}
 }
 
+func TestPassTimesAreCountedInYardsticksWhereAllRunsHaveThem(t *testing.T) {
+	quick := Run{PassMS: []float64{200, 210}, YardstickMS: []float64{20, 21}}
+	slow := Run{PassMS: []float64{400, 600}, YardstickMS: []float64{40, 60}}
+	bare := Run{PassMS: []float64{200}}
+	for name, c := range map[string]struct {
+		runs []Run
+		unit string
+		want [][]float64
+	}{
+		"a slow spell takes itself out":         {[]Run{quick, slow}, "yardsticks", [][]float64{{10, 10}, {10, 10}}},
+		"one without":                           {[]Run{quick, bare}, "ms", [][]float64{{200, 210}, {200}}},
+		"one that the clock was too coarse for": {[]Run{{PassMS: []float64{5}, YardstickMS: []float64{0}}}, "ms", [][]float64{{5}}},
+	} {
+		of, unit := PassTimes(c.runs)
+		if got := [][]float64{}; unit != c.unit {
+			t.Errorf("%s: in %s", name, unit)
+		} else {
+			for _, r := range c.runs {
+				got = append(got, of(r))
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		}
+	}
+}
+
 func TestLowerQuartile(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   []float64

@@ -33,6 +33,7 @@ var fileThrash = idleAnon{
 	short:      16,
 	long:       40,
 	swappiness: "{auto: {base: 60, min: 0, max: 200}}",
+	yardstick:  16 * mib,
 	suite:      true,
 	checks:     checkFileThrash,
 }.scenario()
@@ -138,8 +139,9 @@ func passesBesideThrash(runs []result.Run, filePages float64) result.Check {
 	if len(on) == 0 || len(off) == 0 {
 		return result.Skip(name, needsBoth)
 	}
+	times, unit := result.PassTimes(runs)
 	first := 0 // the first pass that all runs with the agent began when it had settled
-	var with, without []float64
+	var with, without, withMS, withoutMS []float64
 	for _, r := range on {
 		from := settledMS(r)
 		n := 0
@@ -149,12 +151,14 @@ func passesBesideThrash(runs []result.Run, filePages float64) result.Check {
 		first = max(first, n)
 	}
 	for _, r := range on {
-		with = append(with, r.PassMS[min(first, len(r.PassMS)):]...)
+		with = append(with, times(r)[min(first, len(r.PassMS)):]...)
+		withMS = append(withMS, r.PassMS[min(first, len(r.PassMS)):]...)
 	}
 	for _, r := range off {
+		of := times(r)
 		for n := first; n < len(r.PassAtMS); n++ {
 			if refaultsOf(r, n) >= thrashes*filePages {
-				without = append(without, r.PassMS[n])
+				without, withoutMS = append(without, of[n]), append(withoutMS, r.PassMS[n])
 			}
 		}
 	}
@@ -164,11 +168,9 @@ func passesBesideThrash(runs []result.Run, filePages float64) result.Check {
 	case len(without) == 0:
 		return result.Skip(name, fmt.Sprintf("without the agent nothing thrashed any more from pass %d on", first+1))
 	}
-	// Lower quartiles, as for the hot passes of squeeze: the machine has slow spells, in which a pass
-	// over what is in memory takes twice as long whoever is beside it.
-	return result.AtMost(name, result.LowerQuartile(with)/result.LowerQuartile(without), thrashPass, fmt.Sprintf(
-		" of off, by lower quartiles; by medians it is %.3g: %.0f ms in %d passes against %.0f ms in the %d that thrashed, from pass %d on",
-		result.Median(with)/result.Median(without), result.Median(with), len(with), result.Median(without), len(without), first+1))
+	return result.AtMost(name, result.Median(with)/result.Median(without), thrashPass, fmt.Sprintf(
+		" of off, by medians in %s: %.0f ms in %d passes against %.0f ms in the %d that thrashed, from pass %d on",
+		unit, result.Median(withMS), len(with), result.Median(withoutMS), len(without), first+1))
 }
 
 // files are the data disk of scenarios that read one file.

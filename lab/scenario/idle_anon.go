@@ -21,6 +21,7 @@ type idleAnon struct {
 	swappiness  string
 	headroom    string // "" for none
 	guard       bool   // swap may be guarded against a stream
+	yardstick   int64  // bytes of work that pass times are counted in, 0 for none: see workload --yardstick
 	suite       bool
 	checks      func([]result.Run) []result.Check
 }
@@ -114,7 +115,7 @@ func (i idleAnon) run(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	}
 	loops := i.passes(g.Spec.Short)
 	reader, err := app.Settle(setUpWithin, "file", "--path", guest.DataDir+"/file",
-		"--loops", fmt.Sprint(loops), "--every", idleEvery.String(), "--linger")
+		"--loops", fmt.Sprint(loops), "--every", idleEvery.String(), "--yardstick", fmt.Sprint(i.yardstick), "--linger")
 	if err != nil {
 		return run, err
 	}

@@ -102,7 +102,7 @@ func (w watched) fill(run *result.Run) {
 
 // passes puts a workload's passes from the given one on into a run.
 func (w watched) passes(run *result.Run, p *guest.Proc, from int) {
-	run.PassMS = p.Passes(from)
+	run.PassMS, run.YardstickMS = p.Passes(from), p.Yardsticks(from)
 	for _, t := range p.Begun(from) {
 		run.PassAtMS = append(run.PassAtMS, float64(t.Sub(w.start).Microseconds())/1e3)
 	}

@@ -26,6 +26,7 @@ func runAnon(args []string, r *reporter) error {
 	passes := fs.Int("passes", 0, "number of passes, after which the memory is left alone; 0 goes on until SIGTERM")
 	rate := size(0)
 	fs.Var(&rate, "rate", "how much is filled in a second; 0 is as much as can be")
+	stick := yardstickFlag(fs)
 	var at place
 	at.flag(fs)
 	if err := fs.Parse(args); err != nil {
@@ -39,6 +40,9 @@ func runAnon(args []string, r *reporter) error {
 	}
 	mem, err := allocateAt(int64(bytes), int64(rate))
 	if err != nil {
+		return err
+	}
+	if err := r.measureWith(*stick); err != nil {
 		return err
 	}
 	r.ready(int64(bytes))

@@ -35,15 +35,19 @@ type Event struct {
 	N int `json:"n,omitempty"`
 	// MS is how long the pass took, in milliseconds.
 	MS float64 `json:"ms,omitempty"`
+	// YardstickMS is how long the same work took right after the pass, whatever memory is short: how
+	// fast the machine was. 0 where the workload was not asked for it.
+	YardstickMS float64 `json:"yardstick_ms,omitempty"`
 	// Bytes is the memory or file size the event is about.
 	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // reporter writes events; the first failure is kept.
 type reporter struct {
-	enc *json.Encoder
-	n   int
-	err error
+	enc       *json.Encoder
+	n         int
+	yardstick *yardstick // nil: not asked for
+	err       error
 }
 
 func newReporter(w io.Writer) *reporter { return &reporter{enc: json.NewEncoder(w)} }
@@ -52,7 +56,15 @@ func (r *reporter) ready(bytes int64) { r.send(Event{Event: Ready, Bytes: bytes}
 
 func (r *reporter) pass(took time.Duration, bytes int64) {
 	r.n++
-	r.send(Event{Event: Pass, N: r.n, MS: float64(took.Microseconds()) / 1e3, Bytes: bytes})
+	e := Event{Event: Pass, N: r.n, MS: float64(took.Microseconds()) / 1e3, Bytes: bytes}
+	if r.yardstick != nil {
+		start := time.Now()
+		if err := r.yardstick.measure(); err != nil && r.err == nil {
+			r.err = err
+		}
+		e.YardstickMS = float64(time.Since(start).Microseconds()) / 1e3
+	}
+	r.send(e)
 }
 
 func (r *reporter) send(e Event) {

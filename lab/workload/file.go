@@ -26,6 +26,7 @@ func runFile(args []string, r *reporter) error {
 	fs.Var(&rate, "rate", "how much is read in a second; 0 is as much as can be")
 	var at place
 	at.flag(fs)
+	stick := yardstickFlag(fs)
 	linger := fs.Bool("linger", false, "stay after the last pass, until SIGTERM")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -62,6 +63,9 @@ func runFile(args []string, r *reporter) error {
 			return fmt.Errorf("mapping %s: %w", *path, err)
 		}
 		pass = func() error { keep(touch(mem)); return nil }
+	}
+	if err := r.measureWith(*stick); err != nil {
+		return err
 	}
 	r.ready(n)
 	for i := 0; *loops == 0 || i < *loops; i++ {

@@ -53,6 +53,28 @@ func TestAFileIsReadInPasses(t *testing.T) {
 	}
 }
 
+func TestAYardstickIsTimedAfterEachPass(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(path, make([]byte, readBuffer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var with, without bytes.Buffer
+	if err := Run([]string{"file", "--path", path, "--loops", "2", "--yardstick", "4MiB"}, &with); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run([]string{"file", "--path", path, "--loops", "2"}, &without); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range events(t, with.String()) {
+		if timed := e.YardstickMS > 0; timed != (e.Event == Pass) {
+			t.Errorf("event %d: %+v", i, e)
+		}
+	}
+	if strings.Contains(without.String(), "yardstick") {
+		t.Errorf("none was asked for: %s", &without)
+	}
+}
+
 func TestMemoryIsFilledAtARate(t *testing.T) {
 	mem, err := allocateAt(1<<20, 1<<30)
 	if err != nil {
