@@ -62,6 +62,7 @@ type episode struct {
 	refaults float64 // pages, while settling
 	samples  uint8   // while settling
 	turn     float64 // seconds in which the set comes round
+	owed     float64 // pages that were out at the move and must come back once, whatever it did; 0 in a trial
 
 	cool     time.Duration // nothing is moved until this is over
 	nextCool time.Duration // length of the next cool-down, 0 means firstCool
@@ -69,7 +70,7 @@ type episode struct {
 }
 
 func (e *episode) sum() float64 {
-	return e.budget + e.limit + e.turn + e.spent + e.pending + e.before + e.seconds + e.refaults
+	return e.budget + e.limit + e.turn + e.owed + e.spent + e.pending + e.before + e.seconds + e.refaults
 }
 
 // failed reports whether the last episode of a kind had no effect and is still
@@ -110,6 +111,10 @@ func (e *episode) pass(v *view) {
 		e.seconds += v.d.seconds
 		e.refaults += back
 		e.samples = min(e.samples+1, settleSamples)
+		if e.owed > 0 && e.refaults > e.owed {
+			// All that room was made for is back: what comes from now on counts.
+			e.refaults, e.seconds, e.samples, e.owed = 0, 0, 0, 0
+		}
 		return
 	}
 	// A trial that already shows is left to settle before more is spent. A
@@ -139,9 +144,9 @@ func (e *episode) taken(v *view) float64 {
 }
 
 // settled judges a move whose effect has had the time to show. Less refaults
-// are success. If as many come back, and some of what they need is still out,
-// the move fell short and goes on within its budget; when that is spent, it was
-// in vain.
+// are success. If as many come back once all that was out has done so, and some
+// of what they need is still out, the move fell short and goes on within its
+// budget; when that is spent, it was in vain.
 func (e *episode) settled(st *State, need float64) {
 	if e.phase != settling || e.samples < settleSamples || e.seconds < min(max(settleLeast.Seconds(), settleTurns*e.turn), settleMost.Seconds()) {
 		return
@@ -149,6 +154,7 @@ func (e *episode) settled(st *State, need float64) {
 	switch {
 	case e.refaults/e.seconds < (1-effect)*e.before:
 		e.phase, e.rest, e.nextCool = resting, turnRest, 0
+	case e.refaults <= e.owed: // a move that sufficed looks the same so far
 	case need > 0 && e.spent < e.budget:
 		e.phase, e.limit = moving, min(e.budget, e.spent+need)
 		e.seconds, e.refaults, e.samples = 0, 0, 0
@@ -188,6 +194,9 @@ func (st *State) move(kind IntentKind, s *Signals, v *view, cold float64) (bytes
 	e.before = max(e.before, rate)
 	if rate > 0 {
 		e.turn = gain.Out.or(0) / v.page / rate
+		if !e.trial {
+			e.owed = gain.Out.or(0) / v.page
+		}
 	}
 	bytes = min(e.limit-e.spent, cold)
 	switch {

@@ -33,7 +33,7 @@ var fileThrash = idleAnon{
 	short:      16,
 	long:       40,
 	swappiness: "{auto: {base: 60, min: 0, max: 200}}",
-	yardstick:  16 * mib,
+	yardstick:  32 * mib,
 	suite:      true,
 	checks:     checkFileThrash,
 }.scenario()
