@@ -53,13 +53,18 @@ func limits(p *config.Policy, state map[string]cgroupfs.CapState) (cannot, diffe
 		cannot = append(cannot, "nothing is reclaimed: this kernel has no memory.reclaim")
 	}
 	fixed := p.Swappiness.Kind == config.SwappinessFixed
+	takesNone := missing(cgroupfs.CapReclaimSwappiness) && missing(cgroupfs.CapLRUGen)
 	switch {
-	case p.Swappiness.NeverSwaps() && missing(cgroupfs.CapReclaimSwappiness):
-		cannot = append(cannot, "nothing is reclaimed: the policy forbids swapping, and this kernel's memory.reclaim takes no swappiness")
-	case fixed && p.Swappiness.Value == memcg.SwappinessMax && missing(cgroupfs.CapReclaimSwappinessMax):
+	case p.Swappiness.NeverSwaps() && takesNone:
+		cannot = append(cannot, "nothing is reclaimed: the policy forbids swapping, and this kernel takes no swappiness, neither by memory.reclaim nor by lru_gen")
+	case fixed && p.Swappiness.Value == memcg.SwappinessMax && missing(cgroupfs.CapReclaimSwappinessMax) && missing(cgroupfs.CapLRUGen):
 		cannot = append(cannot, "swappiness max is not known to this kernel's memory.reclaim; 200 is the nearest")
-	case p.Swappiness.Kind != config.SwappinessKernel && missing(cgroupfs.CapReclaimSwappiness):
+	case p.Swappiness.Kind != config.SwappinessKernel && takesNone:
 		differs = append(differs, "the host's own swappiness is used: this kernel's memory.reclaim takes none")
+	}
+	if wantsAnon(&p.Swappiness) && !takesNone && missing(cgroupfs.CapReclaimSwappinessMax) && missing(cgroupfs.CapLRUGen) {
+		differs = append(differs, "anon is not taken before file while a cgroup has more than some 16 MiB of file that is not in use: the classic LRU of this kernel then takes file alone, whatever the swappiness; see "+
+			cgroupfs.CapReclaimSwappinessMax+" and "+cgroupfs.CapLRUGen)
 	}
 	if !p.Squeeze.Off && missing(cgroupfs.CapPressure) {
 		cannot = append(cannot, "nothing is squeezed: without PSI the pressure that would stop it is unknown")
@@ -73,6 +78,14 @@ func limits(p *config.Policy, state map[string]cgroupfs.CapState) (cannot, diffe
 	}
 	return cannot, differs
 }
+
+// wantsAnon reports whether a policy may ask for anon alone.
+func wantsAnon(s *config.Swappiness) bool {
+	return s.Kind == config.SwappinessFixed && s.Value >= mostlyAnon || s.Kind == config.SwappinessAuto && s.Max >= mostlyAnon
+}
+
+// mostlyAnon is the swappiness from which anon alone is asked for, by turns with file.
+const mostlyAnon = 150
 
 // nodeLimits says the same of what a policy wants about nodes.
 func nodeLimits(n *config.Numa, missing func(string) bool, cannot, differs []string) ([]string, []string) {

@@ -14,7 +14,7 @@ func TestLimits(t *testing.T) {
 		names := []string{
 			cgroupfs.CapReclaim, cgroupfs.CapReclaimSwappiness, cgroupfs.CapReclaimSwappinessMax,
 			cgroupfs.CapPressure, cgroupfs.CapRefaultSplit, cgroupfs.CapSwap,
-			cgroupfs.CapNUMA, cgroupfs.CapReclaimNodes, cgroupfs.CapCpuset,
+			cgroupfs.CapNUMA, cgroupfs.CapReclaimNodes, cgroupfs.CapCpuset, cgroupfs.CapLRUGen,
 		}
 		var list []cgroupfs.CapResult
 		for _, name := range names {
@@ -34,11 +34,17 @@ func TestLimits(t *testing.T) {
 		cannot, differs string
 	}{
 		"everything is there": {"swappiness: 0", nil, "", ""},
-		"never swap needs swappiness": {"swappiness: 0", []string{cgroupfs.CapReclaimSwappiness, cgroupfs.CapReclaimSwappinessMax},
+		"never swap needs swappiness": {"swappiness: 0", []string{cgroupfs.CapReclaimSwappiness, cgroupfs.CapReclaimSwappinessMax, cgroupfs.CapLRUGen},
 			"the policy forbids swapping", ""},
-		"a preference is only a preference": {"swappiness: 100", []string{cgroupfs.CapReclaimSwappiness, cgroupfs.CapReclaimSwappinessMax},
+		"a preference is only a preference": {"swappiness: 100", []string{cgroupfs.CapReclaimSwappiness, cgroupfs.CapReclaimSwappinessMax, cgroupfs.CapLRUGen},
 			"", "the host's own swappiness is used"},
-		"anon only needs max":                    {"swappiness: max", []string{cgroupfs.CapReclaimSwappinessMax}, "swappiness max is not known", ""},
+		"or generations to take from": {"swappiness: 0", []string{cgroupfs.CapReclaimSwappiness, cgroupfs.CapReclaimSwappinessMax}, "", ""},
+		"anon only needs max": {"swappiness: max", []string{cgroupfs.CapReclaimSwappinessMax, cgroupfs.CapLRUGen},
+			"swappiness max is not known", "classic LRU of this kernel then takes file alone"},
+		"or generations for that": {"swappiness: max", []string{cgroupfs.CapReclaimSwappinessMax}, "", ""},
+		"mostly anon is not to be had of the classic LRU": {"swappiness: 180", []string{cgroupfs.CapReclaimSwappinessMax, cgroupfs.CapLRUGen},
+			"", "classic LRU of this kernel then takes file alone"},
+		"a balance is":                           {"swappiness: 100", []string{cgroupfs.CapReclaimSwappinessMax, cgroupfs.CapLRUGen}, "", ""},
 		"the kernel's own balance needs nothing": {"swappiness: kernel", []string{cgroupfs.CapReclaimSwappiness}, "", ""},
 		"a squeeze needs pressure":               {"squeeze: {}", []string{cgroupfs.CapPressure}, "without PSI", ""},
 		"no squeeze needs no pressure":           {"squeeze: off", []string{cgroupfs.CapPressure}, "", ""},
