@@ -49,7 +49,8 @@ const (
 	lendSettle = 10 * time.Second
 	lendEffect = 0.10
 	// lendSpan is the least time, in seconds, of a sample whose refaults tell a
-	// rate; of a shorter one the smoothed rate is taken.
+	// rate, be they ever so few; of a shorter one with less than confirmLeast the
+	// smoothed rate is taken.
 	lendSpan = 0.5
 	// lendCool is how long nothing is lent after a loan without effect; it
 	// doubles with each, up to lendCoolMost.
@@ -98,6 +99,8 @@ type loan struct {
 
 	cool  time.Duration
 	until time.Time // nothing is lent before
+
+	confirm *confirming // nil until refaults were seen
 }
 
 // recallCost is what taking back has cost so far.
@@ -122,14 +125,16 @@ type lendSight struct {
 	highRises   bool
 	missed      float64 // bytes
 	refaults    float64 // a second
+	came        float64 // refaults since the last sample
 	cost        float64 // share of time, the larger of now and smoothed
+	costNow     float64 // the same since the last sample
 	comesBack   bool    // most of what is evicted does
 	idleVerdict bool
 
 	// growth is of anon that the limit costs, bytes a second; 0 where the policy does
-	// not lend for it. interval is that of ticks.
+	// not lend for it.
 	growth   float64
-	interval time.Duration
+	interval time.Duration // of ticks
 }
 
 const unlimited = 1<<63 - 1
@@ -199,7 +204,7 @@ func (l *loan) decide(v *lendSight) lendMove {
 
 // end forgets a loan that is over.
 func (l *loan) end() {
-	*l = loan{base: l.base, cool: l.cool, until: l.until, wait: l.wait}
+	*l = loan{base: l.base, cool: l.cool, until: l.until, wait: l.wait, confirm: l.confirm}
 }
 
 // note carries what is watched of a borrower over a sample.
@@ -260,9 +265,7 @@ func (l *loan) lend(v *lendSight) lendMove {
 	if v.now.Before(l.until) {
 		return lendMove{held: "the last loan changed nothing"}
 	}
-	room := min(v.ceiling, v.max)
-	room -= min(room, v.high)
-	most := min(room, v.pool)
+	room, most := l.most(v)
 	switch {
 	case most < lendLeast:
 		return l.judge(v, heldBecause(room, v.pool))
@@ -275,6 +278,14 @@ func (l *loan) lend(v *lendSight) lendMove {
 	}
 	l.full, l.spent, l.judged = time.Time{}, 0, false
 	return lendMove{rule: "lend", high: down(v.high+grant, v.page)}
+}
+
+// most returns the room below the ceiling and memory.max, and how much of that the host
+// has to lend now, both in bytes.
+func (l *loan) most(v *lendSight) (room, most uint64) {
+	room = min(v.ceiling, v.max)
+	room -= min(room, v.high)
+	return room, min(room, v.pool)
 }
 
 const heldByMax = "memory.max binds, which is not lent above"

@@ -20,7 +20,7 @@ func (c *Core) considerLoan(now time.Time, host *memcg.HostSample, cg *cgroup, s
 		r.Lending.On, r.Lending.Held = true, "memory.high or memory.current could not be read"
 		return
 	}
-	v.growing(&cg.policy.High, c.cfg.Interval, &cg.anon, s, &d.Signals)
+	v.growing(&cg.policy.High, &cg.anon, s, &d.Signals)
 	m := cg.loan.decide(&v)
 	cg.loanCost = v.cost
 	c.borrows(cg, &v, s)
@@ -43,6 +43,7 @@ func (c *Core) considerLoan(now time.Time, host *memcg.HostSample, cg *cgroup, s
 		r.Held = "memory is lent instead"
 	}
 	c.followGrowth(cg, &v, &m)
+	c.confirmSoon(cg, &v, &m, raises)
 	c.tellOwner(cg, &v, &m)
 	r.Lending = cg.lending(&v, &m)
 	r.Lent = memcg.Value(cg.loan.lent())
@@ -63,7 +64,7 @@ func (c *Core) lendSight(now time.Time, host *memcg.HostSample, cg *cgroup, s *m
 	}
 	g := &d.Signals
 	v = lendSight{
-		now: now, seconds: r.Elapsed.Seconds(), page: host.PageSize,
+		now: now, seconds: r.Elapsed.Seconds(), interval: c.cfg.Interval, page: host.PageSize,
 		current: current, high: orUnlimited(s.High), max: orUnlimited(s.Max),
 		floor: d.Intent.Floor, ceiling: unlimited, keptBelow: d.Hold.Above,
 		pending: c.setting[cg.id], verdict: d.Verdict, highRises: g.HighRises,
@@ -75,17 +76,18 @@ func (c *Core) lendSight(now time.Time, host *memcg.HostSample, cg *cgroup, s *m
 	}
 	v.missed, _ = g.Missed.Get()
 	v.refaults, _ = g.RefaultRate.Get()
-	nowCost, _ := g.Cost.Get()
+	v.came = v.refaults * v.seconds
+	v.costNow, _ = g.Cost.Get()
 	smooth, _ := g.CostSmooth.Get()
-	v.cost = max(nowCost, smooth)
+	v.cost = max(v.costNow, smooth)
 	if cg.loan.back == backIdle {
-		v.cost = nowCost
+		v.cost = v.costNow
 	}
 	evicts, _ := g.Anon.Evictions.Get()
 	f, _ := g.File.Evictions.Get()
 	a, _ := g.Anon.Refaults.Get()
 	b, _ := g.File.Refaults.Get()
-	if v.seconds < lendSpan {
+	if v.seconds < lendSpan && v.came < confirmLeast {
 		v.refaults = a + b
 	}
 	// What comes back while next to nothing leaves is a loan being filled.

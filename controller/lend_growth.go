@@ -65,15 +65,15 @@ func (a *anonSize) see(now time.Time, s *memcg.Sample) {
 // growing completes a sight with how fast anon grows, where the policy lends for
 // that and the limit costs it anon: anon is being swapped out, or hardly any file is
 // left to go in its place.
-func (v *lendSight) growing(p *config.High, interval time.Duration, size *anonSize, s *memcg.Sample, g *workingset.Signals) {
+func (v *lendSight) growing(p *config.High, size *anonSize, s *memcg.Sample, g *workingset.Signals) {
 	if !p.AnonGrowth {
 		return
 	}
 	goes, _ := g.Anon.Evictions.Get()
 	file, known := s.Stat.Get(memcg.StatFile).Get()
-	ahead := growthLooks * interval.Seconds()
+	ahead := growthLooks * v.interval.Seconds()
 	if goes > anonGoes || known && float64(file) <= max(size.rate*ahead, lendLeast) {
-		v.growth, v.interval = size.rate, interval
+		v.growth = size.rate
 	}
 }
 
@@ -95,9 +95,7 @@ func (l *loan) grow(v *lendSight) lendMove {
 		}
 		return lendMove{held: heldByMax}
 	}
-	room := min(v.ceiling, v.max)
-	room -= min(room, v.high)
-	most := min(room, v.pool)
+	room, most := l.most(v)
 	if most < lendLeast {
 		if at < lendAt*line {
 			return lendMove{} // it may stop before

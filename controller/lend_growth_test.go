@@ -123,18 +123,18 @@ func TestWhichAnonCountsAsGrowingIntoALimit(t *testing.T) {
 				return s
 			}
 			var size anonSize
-			var v lendSight
+			v := lendSight{interval: time.Second}
 			g := workingset.Signals{}
 			g.Anon.Evictions = workingset.FigureOf(tt.goes)
 			first, second := sample(100, 0, 0), sample(tt.anon, tt.swap, tt.cached)
 			at := time.Unix(1000, 0)
 			size.see(at, first)
-			v.growing(tt.policy, time.Second, &size, first, &g)
+			v.growing(tt.policy, &size, first, &g)
 			if v.growth != 0 {
 				t.Fatalf("%v at the first sample", v.growth)
 			}
 			size.see(at.Add(2*time.Second), second)
-			if v.growing(tt.policy, time.Second, &size, second, &g); v.growth != tt.want*mib {
+			if v.growing(tt.policy, &size, second, &g); v.growth != tt.want*mib {
 				t.Errorf("%v MiB/s, want %v", v.growth/mib, tt.want)
 			}
 		})
