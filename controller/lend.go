@@ -101,6 +101,7 @@ type loan struct {
 	until time.Time // nothing is lent before
 
 	confirm *confirming // nil until refaults were seen
+	met     bool        // memory.high was met up to the last sample, which did not raise it
 }
 
 // recallCost is what taking back has cost so far.

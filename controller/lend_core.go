@@ -42,6 +42,7 @@ func (c *Core) considerLoan(now time.Time, host *memcg.HostSample, cg *cgroup, s
 	if m.reclaim == 0 && r.Want > 0 && (raises && (moves || keepsBelow) || moves && c.fills(cg, &v)) {
 		r.Held = "memory is lent instead"
 	}
+	cg.loan.met = v.highRises && !raises
 	c.followGrowth(cg, &v, &m)
 	c.confirmSoon(cg, &v, &m, raises)
 	c.tellOwner(cg, &v, &m)

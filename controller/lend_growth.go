@@ -5,6 +5,7 @@ import (
 
 	"github.com/memagent/memagent/config"
 	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
 	"github.com/memagent/memagent/workingset"
 )
 
@@ -132,6 +133,26 @@ func (c *Core) followGrowth(cg *cgroup, v *lendSight, m *lendMove) {
 	}
 	cg.hold, cg.wakeAt = workingset.Hold{Above: unlimited}, time.Time{}
 	if at, ok := v.nextGrowth(max(m.high, v.high)); ok {
+		c.wake(cg, at, true)
+	}
+}
+
+// lendsGrowth reports whether a cgroup may be lent to as its anon grows.
+func (c *Core) lendsGrowth(cg *cgroup) bool {
+	return cg.policy.High.AnonGrowth && c.modeOf(cg) == telemetry.Enforce && cg.held == ""
+}
+
+// metGrowing has a cgroup sampled soon that met its memory.high: its anon may have begun
+// to grow since the last sample, or faster than that saw. It is no news of one that was
+// meeting it then or gives a loan back, nor just before the tick.
+func (c *Core) metGrowing(cg *cgroup, now time.Time) {
+	part := c.cfg.Interval / earlySamples
+	at := cg.sampledAt.Add(part)
+	if at.Before(now) {
+		at = now
+	}
+	news := !cg.loan.met && cg.loan.back == keeps
+	if news && c.lendsGrowth(cg) && !at.After(c.nodes.seenAt.Add(c.cfg.Interval-part)) {
 		c.wake(cg, at, true)
 	}
 }

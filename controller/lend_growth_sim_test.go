@@ -60,6 +60,36 @@ func TestAnonThatGrowsIsLentToBeforeItIsSwappedOut(t *testing.T) {
 	}
 }
 
+// Anon that begins to grow right after a tick meets the limit before the next one. By
+// ticks alone 154 MiB of it are swapped.
+func TestAnonThatGrowsIsNoticedByItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy := strings.Replace(lendGrowth("5s", "0", "lend: true, anon_growth: true"), "    headroom: 0\n", "", 1)
+		from := time.Now()
+		grown := from.Add(50 * time.Second)
+		l := lending(t, policy, sim.Limits{High: memcg.LimitOf(60 * mib)}, func(l *lender) {
+			pass(l.host, 10*time.Second+200*time.Millisecond)
+			l.host.Start("/app", sim.Grow{Bytes: 300 * mib, Rate: 40 * mib})
+			pass(l.host, time.Until(grown))
+			if n := l.swapped() / mib; n > 60 {
+				t.Errorf("%d MiB swapped", n)
+			}
+			met := l.met()
+			l.host.Start("/app", sim.Stream{Rate: 20 * mib}) // up to its loan, and on
+			pass(l.host, 200*time.Second)
+			if n := l.met() - met; n < 1000 {
+				t.Errorf("met %d times", n)
+			}
+		})
+		if n := l.samples(from, grown); n > 10+16 {
+			t.Errorf("%d samples in 10 ticks", n)
+		}
+		if n := l.samples(grown, grown.Add(200*time.Second)); n > 40+4 {
+			t.Errorf("%d samples in 40 ticks of meeting its memory.high all the time", n)
+		}
+	})
+}
+
 func TestWhatAnonWasLentNeverComesOutOfTheReserveAndGoesBackToTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lending(t, lendGrowth("1s", "0", "lend: true, anon_growth: true"), sim.Limits{High: memcg.LimitOf(60 * mib)}, func(l *lender) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/memagent/memagent/config"
 	"github.com/memagent/memagent/memcg"
+	"github.com/memagent/memagent/telemetry"
 	"github.com/memagent/memagent/workingset"
 )
 
@@ -194,6 +195,48 @@ func TestAGrowthThatIsAheadOfTheTickIsLookedAtHalfWay(t *testing.T) {
 			at, ok := v.nextGrowth(tt.high)
 			if got := at.Sub(v.now); ok != (tt.want > 0) || ok && got != tt.want {
 				t.Errorf("after %v, %t; want %v", got, ok, tt.want)
+			}
+		})
+	}
+}
+
+const lendForGrowth = `
+policies:
+  - name: all
+    match: [{path: /**}]
+    squeeze: off
+    high: {lend: true, anon_growth: true}
+`
+
+func TestWhenALimitThatIsMetTellsOfAnonThatGrows(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		policies string
+		mode     telemetry.Mode
+		met      bool
+		after    time.Duration // the last sample, a tick's, in an interval of 1 s
+		want     time.Duration // after it; 0: at the tick
+	}{
+		{"at once", lendForGrowth, telemetry.Enforce, false, 400 * time.Millisecond, 400 * time.Millisecond},
+		{"not more than four times an interval", lendForGrowth, telemetry.Enforce, false, 100 * time.Millisecond, 250 * time.Millisecond},
+		{"not just before the tick", lendForGrowth, telemetry.Enforce, false, 800 * time.Millisecond, 0},
+		{"not where it was being met before", lendForGrowth, telemetry.Enforce, true, 400 * time.Millisecond, 0},
+		{"not where the policy does not lend for it", lendAll, telemetry.Enforce, false, 400 * time.Millisecond, 0},
+		{"not where nothing is lent", lendForGrowth, telemetry.Observe, false, 400 * time.Millisecond, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, tt.mode, "", tt.policies)
+			b.track(id("/a"))
+			listens := tt.policies == lendForGrowth && tt.mode == telemetry.Enforce
+			if list := b.core.Unheard(); len(list) > 0 != listens {
+				t.Errorf("listens to %v", list)
+			}
+			cg := b.core.cgroups[id("/a")]
+			cg.sampledAt, cg.loan.met, b.core.nodes.seenAt = b.now, tt.met, b.now
+			b.core.Heard(cg.id, b.now.Add(tt.after))
+			at, ok := b.core.NextWake()
+			if ok != (tt.want > 0) || ok && (at.Sub(b.now) != tt.want || b.core.Woken(cg.id, at) != Sample) {
+				t.Errorf("looked at at %v (%v), now is %v", at, ok, b.now)
 			}
 		})
 	}

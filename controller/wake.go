@@ -183,12 +183,12 @@ func (c *Core) Woken(id memcg.ID, now time.Time) Look {
 }
 
 // Unheard returns the cgroups whose memory.events the loop should listen to and
-// was not asked to before: those that are kept below a limit, and those whose
-// swap may be guarded.
+// was not asked to before: those that are kept below a limit, those whose swap may be
+// guarded, and those that are lent to as their anon grows.
 func (c *Core) Unheard() (list []memcg.ID) {
 	for _, id := range c.watched {
 		cg := c.cgroups[id]
-		if !cg.listened && (c.keepsBelow(cg) || cg.law.SwapGuard && c.modeOf(cg) == telemetry.Enforce) {
+		if !cg.listened && (c.keepsBelow(cg) || cg.law.SwapGuard && c.modeOf(cg) == telemetry.Enforce || c.lendsGrowth(cg)) {
 			cg.listened = true
 			list = append(list, id)
 		}
@@ -212,6 +212,8 @@ func (c *Core) Heard(id memcg.ID, now time.Time) {
 			at = now
 		}
 		c.wake(cg, at, true)
+	case !c.keepsBelow(cg):
+		c.metGrowing(cg, now)
 	case cg.hold.Above > 0 && !cg.race.lost(now, &cg.hold):
 		known := cg.verdict == workingset.AnonThrash || cg.verdict == workingset.Streaming
 		c.wake(cg, now, !known && now.Sub(cg.sampledAt) >= c.cfg.Interval/earlySamples)
