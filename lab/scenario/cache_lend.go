@@ -252,28 +252,39 @@ func checkCacheLend(runs []result.Run) []result.Check {
 	refaults := func(r result.Run) float64 { return float64(r.Counters.RefaultFile) }
 	// The second pass still reads what was lost in the first; the memory is there from the third on.
 	const settled = 2
-	after := func(r result.Run) float64 {
-		var sum float64
-		for n := settled; n < len(r.PassAtMS); n++ {
+	from := func(r result.Run, pass int) (sum float64) {
+		for n := pass; n < len(r.PassAtMS); n++ {
 			sum += refaultsOf(r, n)
 		}
 		return sum
 	}
-	pass := func(r result.Run) float64 {
-		from := settled
-		if r.Agent == "off" {
-			from = 1
-		}
-		if len(r.PassMS) <= from {
+	// What came in before the loan, in the ticks that it may take, pushed out as much, some of which
+	// the third pass has to read. From the fourth on nothing is left to.
+	beyond := func(r result.Run) float64 {
+		lentMS := fact("lent_ms")(r)
+		if len(r.PassAtMS) <= settled || math.IsNaN(lentMS) {
 			return math.NaN()
 		}
-		return slices.Min(r.PassMS[from:])
+		second := r.PassAtMS[settled-1]
+		before := fileRefaults(r, second+lentMS) - fileRefaults(r, second)
+		return max(0, from(r, settled)-before)
+	}
+	pass := func(r result.Run) float64 {
+		first := settled
+		if r.Agent == "off" {
+			first = 1
+		}
+		if len(r.PassMS) <= first {
+			return math.NaN()
+		}
+		return slices.Min(r.PassMS[first:])
 	}
 	lent := func(r result.Run) float64 { return fact("lent_ms")(r) / float64(lendTick.Milliseconds()) }
 	return []result.Check{
 		alone("file refaults, by the kernel", runs, refaults, lendTrouble, "pages"),
 		most("lent", runs, lent, lendSeen, "ticks after the second pass began"),
-		most("file refaults once lent", runs, after, lendAfter, "pages from the third pass on"),
+		most("file refaults once lent", runs, beyond, lendAfter, "pages from the third pass on, beyond what came in before the loan"),
+		most("file refaults in the end", runs, func(r result.Run) float64 { return from(r, settled+1) }, lendAfter, "pages from the fourth pass on"),
 		share("pass time once lent", runs, pass, lendFaster, "ms, the fastest each"),
 		most("recalled", runs, fact("recall_seconds"), lendRecall, "s after the host was short"),
 		most("the filler's kills", runs, fact("filler_oom_kills"), 0, "by the OOM killer"),
