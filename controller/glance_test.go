@@ -48,7 +48,7 @@ func (b *bench) glance(after time.Duration, current uint64) ([]Request, []teleme
 
 func TestAGlanceAsksForWhatIsAboveTheHold(t *testing.T) {
 	b := glanceBench(t, telemetry.Enforce)
-	if at, ok := b.core.NextWake(); !ok || at.Sub(b.now) > 300*time.Millisecond {
+	if at, ok := b.core.NextWake(); !ok || at.Sub(b.now) > 400*time.Millisecond {
 		t.Fatalf("10 MiB below the headroom at 20 MiB a second, the next look is in %v (%v)", at.Sub(b.now), ok)
 	}
 	b.now, _ = b.core.NextWake()

@@ -33,6 +33,10 @@ const (
 	fillHalfLife = 2 * time.Second
 	// fillWindow is the least time that a rate is measured over.
 	fillWindow = 100 * time.Millisecond
+	// fillPart is the part of the headroom that may be filled before a request
+	// asks for it: of the 0.1 s that it is to last, a quarter is more than two
+	// glances apart, and the larger part is left for one that comes late.
+	fillPart = 0.25
 	// fillReach is how far ahead a request between two samples reaches: what is
 	// charged while one write is under way.
 	fillReach = 50 * time.Millisecond
@@ -87,8 +91,10 @@ func (f *filling) see(now time.Time, current, known float64, busy bool) {
 
 // nextLook returns when to look at a cgroup again before the next tick, zero if
 // that will do: a cgroup that is kept below its limit must not fill the rest
-// of the way unseen, or the kernel reclaims in its own way. Half the time that
-// this takes leaves the other half to reclaim in.
+// of the way unseen, or the kernel reclaims in its own way. It is left alone for
+// half the time until headroom is missing, and until a part of that is filled: a
+// request for so much costs hardly more than one for the first page of it, and the
+// rest is there to reclaim in.
 func (c *Core) nextLook(now time.Time, cg *cgroup) time.Time {
 	if !c.keepsBelow(cg) || cg.hold.Above == 0 || cg.fill.rate <= 0 || cg.race.lost(now, &cg.hold) {
 		return time.Time{}
@@ -96,7 +102,8 @@ func (c *Core) nextLook(now time.Time, cg *cgroup) time.Time {
 	if _, busy := c.inFlight[cg.id]; busy {
 		return time.Time{} // CameBack wakes
 	}
-	left := max(float64(cg.hold.Above)-cg.fill.latest, 0) / cg.fill.rate / 2
+	headroom := float64(cg.hold.Limit - cg.hold.Above)
+	left := (max(float64(cg.hold.Above)-cg.fill.latest, 0)/2 + headroom*fillPart) / cg.fill.rate
 	if left >= c.cfg.Interval.Seconds() {
 		return time.Time{}
 	}
