@@ -261,8 +261,12 @@ func TestAnonBehindFileCountsUntilItWasNotToBeHad(t *testing.T) {
 		t.Errorf("%d pages after anon was had, want 17", cg.evictableAnon)
 	}
 	cg.finished(memcg.Outcome{Request: asked, Reclaimed: memcg.Value(0), SwapOut: memcg.Value(0)}, page)
-	if cg.evictableAnon != 0 {
-		t.Errorf("%d pages right after none was had", cg.evictableAnon)
+	if cg.evictableAnon != 0 || cg.sides.rest != 0 {
+		t.Errorf("%d pages right after none was had, and %d requests for file", cg.evictableAnon, cg.sides.rest)
+	}
+	again := cg
+	if again.finished(memcg.Outcome{Request: asked, Reclaimed: memcg.Value(0), SwapOut: memcg.Value(0)}, page); again.sides.rest != sidesRest {
+		t.Errorf("%d requests for file after that is known, want %d", again.sides.rest, sidesRest)
 	}
 	if cg.see(gens); cg.evictableAnon != 5+2 {
 		t.Errorf("%d pages at the next look, want the 7 of oldest generations", cg.evictableAnon)

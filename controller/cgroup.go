@@ -91,6 +91,9 @@ func (c *cgroup) finished(o memcg.Outcome, pageSize uint64) {
 	c.done = &o
 	c.recalled(&o)
 	if c.sides.took(&o) {
+		if !c.oldestAlone {
+			c.sides.rest = 0 // aging will show: it was taken for evictable and was not
+		}
 		c.oldestAlone, c.evictableAnon = true, 0
 	}
 	if shrunk, ok := o.Shrunk.Get(); ok {
