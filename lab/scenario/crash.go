@@ -20,8 +20,11 @@ const (
 	crashAt    = "MEMAGENT_CRASH_AT"
 	crashBuild = "crashpoints" // its build tag
 
-	crashShort  = 1 // times that each point is passed before the agent is killed there
-	crashLong   = 3
+	// Times that each point is passed before the agent is killed there. To pass it so often, the
+	// agent lends to as many cgroups: one loan is one write.
+	crashShort = 1
+	crashLong  = 3
+
 	crashLoan   = 20 * time.Second // for the agent to lend, or to die
 	crashBack   = 10 * time.Second // for a new agent to put things right
 	crashPoll   = 100 * time.Millisecond
@@ -41,13 +44,23 @@ var crash = Scenario{
 	Topology: oneNode,
 	Suite:    true,
 	Alone:    true,
-	Files:    append(files(loanFile), disk.File{Name: randomSecond, Size: loanFile}),
+	Files:    crashDisk(),
 	Build:    crashBuild,
 	Within: func(short bool) time.Duration {
 		return time.Duration(len(crashPoints)*crashTimes(short))*crashWithin + form(short, randomShort, randomLong) + 3*setUpWithin
 	},
 	Run:    runCrash,
 	Checks: checkCrash,
+}
+
+// crashFiles are what the borrowers read, in order.
+var crashFiles = [crashLong]string{"file", randomSecond, "third"}
+
+func crashDisk() (list []disk.File) {
+	for _, name := range crashFiles {
+		list = append(list, disk.File{Name: name, Size: loanFile})
+	}
+	return list
 }
 
 func crashTimes(short bool) int { return form(short, crashShort, crashLong) }
@@ -61,9 +74,13 @@ type lives struct {
 
 func runCrash(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	run := result.Run{Facts: map[string]float64{}, Artifacts: map[string]string{}}
-	app, err := borrower()
-	if err != nil {
-		return run, err
+	var apps []guest.Cgroup
+	for n := range crashTimes(g.Spec.Short) {
+		app, err := borrower(fmt.Sprintf("%s-%d", loanCgroup, n+1))
+		if err != nil {
+			return run, err
+		}
+		apps = append(apps, app)
 	}
 	// Made before the first look, so that its coming is not a difference.
 	if _, err := guest.NewCgroup(guest.AgentCgroup); err != nil {
@@ -73,7 +90,7 @@ func runCrash(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	if err != nil {
 		return run, err
 	}
-	before, err := app.Take()
+	before, err := apps[0].Take()
 	if err != nil {
 		return run, err
 	}
@@ -85,7 +102,7 @@ func runCrash(ctx context.Context, g *guest.Guest) (result.Run, error) {
 				if err := ctx.Err(); err != nil {
 					return run, err
 				}
-				if err := l.live(g, &run, app, knobs, fmt.Sprintf("%s:%d", point, n+1)); err != nil {
+				if err := l.live(g, &run, apps[:n+1], knobs, fmt.Sprintf("%s:%d", point, n+1)); err != nil {
 					return run, fmt.Errorf("killed at %s, %d. time: %w", point, n+1, err)
 				}
 			}
@@ -96,7 +113,7 @@ func runCrash(ctx context.Context, g *guest.Guest) (result.Run, error) {
 		return run, err
 	}
 	run.Differences = append(run.Differences, now.Since(knobs)...)
-	after, err := app.Take()
+	after, err := apps[0].Take()
 	if err != nil {
 		return run, err
 	}
@@ -113,20 +130,32 @@ func runCrash(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	return run, nil
 }
 
-// live lets one agent lend, and die at a point, and a second one put things right.
-func (l *lives) live(g *guest.Guest, run *result.Run, app guest.Cgroup, knobs guest.Knobs, point string) error {
-	config := lendConfig(law(g, "memagent"), loanCgroup)
+// live lets one agent lend to cgroups, and die at a point, and a second one put things right.
+func (l *lives) live(g *guest.Guest, run *result.Run, apps []guest.Cgroup, knobs guest.Knobs, point string) error {
+	config := lendConfig(law(g, "memagent"), loanCgroup+"-*")
 	l.all++
-	reader, err := borrow(app)
-	if err != nil {
+	if err := guest.DropCaches(); err != nil {
 		return err
 	}
-	defer reader.Stop()
+	var readers []*guest.Proc
+	stop := func() {
+		for _, r := range readers {
+			r.Stop()
+		}
+	}
+	defer stop()
+	for i, app := range apps {
+		r, err := borrow(app, crashFiles[i])
+		if err != nil {
+			return err
+		}
+		readers = append(readers, r)
+	}
 	a, err := guest.StartAgent(config, guest.Enforce, crashAt+"="+point)
 	if err != nil {
 		return err
 	}
-	if err := l.untilDead(a, app); err != nil {
+	if err := l.untilDead(a, apps); err != nil {
 		return err
 	}
 	if !a.Killed() {
@@ -135,7 +164,7 @@ func (l *lives) live(g *guest.Guest, run *result.Run, app guest.Cgroup, knobs gu
 	} else {
 		l.killed++
 	}
-	reader.Stop() // nobody asks for memory any more
+	stop() // nobody asks for memory any more
 	left, err := guest.ReadKnobs()
 	if err != nil {
 		return err
@@ -165,14 +194,18 @@ func (l *lives) live(g *guest.Guest, run *result.Run, app guest.Cgroup, knobs gu
 			run.Differences = append(run.Differences, point+": "+w)
 		}
 		// The next life begins as this one did.
-		return app.Set("memory.high", fmt.Sprint(loanHigh))
+		for _, app := range apps {
+			if err := app.Set("memory.high", fmt.Sprint(loanHigh)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// untilDead waits for the agent's end. Once it has lent it is asked to end, which leads it past the
-// points of undoing.
-func (l *lives) untilDead(a *guest.Agent, app guest.Cgroup) error {
+// untilDead waits for the agent's end. Once it has lent to all it is asked to end, which leads it
+// past the points of undoing.
+func (l *lives) untilDead(a *guest.Agent, apps []guest.Cgroup) error {
 	deadline := time.After(crashLoan)
 	tick := time.NewTicker(crashPoll)
 	defer tick.Stop()
@@ -192,11 +225,17 @@ func (l *lives) untilDead(a *guest.Agent, app guest.Cgroup) error {
 				return errors.New("the agent did not end when it was told to")
 			}
 		case <-tick.C:
-			high, err := limit(app, "memory.high")
-			if err != nil {
-				return err
+			lent := 0
+			for _, app := range apps {
+				high, err := limit(app, "memory.high")
+				if err != nil {
+					return err
+				}
+				if high > loanHigh {
+					lent++
+				}
 			}
-			if high > loanHigh {
+			if lent == len(apps) {
 				if err := a.Terminate(); err != nil {
 					return err
 				}
@@ -212,7 +251,7 @@ func untilRight(a *guest.Agent, knobs guest.Knobs) error {
 		if err := a.Alive(); err != nil {
 			return err
 		}
-		d, _ := a.Latest(loanCgroup)
+		d, _ := a.Latest(loanCgroup + "-1")
 		now, err := guest.ReadKnobs()
 		if err != nil {
 			return err

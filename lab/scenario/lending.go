@@ -15,19 +15,17 @@ const (
 	loanCgroup = "/app"
 )
 
-// borrower makes the cgroup, without a process in it.
-func borrower() (guest.Cgroup, error) {
-	c, err := guest.NewCgroup(loanCgroup)
+// borrower makes a cgroup, without a process in it.
+func borrower(path string) (guest.Cgroup, error) {
+	c, err := guest.NewCgroup(path)
 	if err != nil {
 		return c, err
 	}
 	return c, c.Set("memory.high", fmt.Sprint(loanHigh))
 }
 
-// borrow starts what needs more memory than the cgroup has.
-func borrow(c guest.Cgroup) (*guest.Proc, error) {
-	if err := guest.DropCaches(); err != nil {
-		return nil, err
-	}
-	return c.Settle(setUpWithin, "file", "--path", guest.DataDir+"/file", "--loops", "0", "--every", loanEvery)
+// borrow starts what needs more memory than the cgroup has. Nothing of the file may be in memory,
+// or another cgroup pays for it.
+func borrow(c guest.Cgroup, file string) (*guest.Proc, error) {
+	return c.Settle(setUpWithin, "file", "--path", guest.DataDir+"/"+file, "--loops", "0", "--every", loanEvery)
 }

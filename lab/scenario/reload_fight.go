@@ -43,7 +43,7 @@ func fightTime(short bool) time.Duration { return form(short, fightShort, fightL
 
 func runReloadFight(ctx context.Context, g *guest.Guest) (result.Run, error) {
 	var run result.Run
-	app, err := borrower()
+	app, err := borrower(loanCgroup)
 	if err != nil {
 		return run, err
 	}
@@ -52,7 +52,10 @@ func runReloadFight(ctx context.Context, g *guest.Guest) (result.Run, error) {
 		return run, err
 	}
 	defer agent.end()
-	reader, err := borrow(app)
+	if err := guest.DropCaches(); err != nil {
+		return run, err
+	}
+	reader, err := borrow(app, "file")
 	if err != nil {
 		return run, err
 	}
