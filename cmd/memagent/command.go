@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -39,8 +40,8 @@ type silent int
 
 func (s silent) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
 
-// run carries out one command line and returns the exit code.
-func run(ctx context.Context, e env, args []string) int {
+// newRoot returns the commands.
+func newRoot(e env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "memagent",
 		Short: "Takes from each cgroup the memory it does not need, and says why",
@@ -60,11 +61,21 @@ Try it in this order:
 		SuggestionsMinimumDistance: 2,
 		SilenceUsage:               true,
 	}
-	root.SetArgs(args)
 	root.SetOut(e.out)
 	root.SetErr(e.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(runCommand(e), checkCommand(e), restoreCommand(e), statusCommand(e), topCommand(e), explainCommand(e), recordCommand(e), replayCommand(e), reportCommand(e), versionCommand(e))
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	strict(root)
+	return root
+}
+
+// run carries out one command line and returns the exit code.
+func run(ctx context.Context, e env, args []string) int {
+	root := newRoot(e)
+	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	var code silent
 	var usage usageError
@@ -101,6 +112,55 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return usageError{errors.New(text)}
 	}
 	return usageError{fmt.Errorf("%s takes no argument %q", cmd.CommandPath(), args[0])}
+}
+
+// helpCommand is help for a command that there is; the library's own takes any word.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		Long:  "Prints what a command does and which flags it takes, as COMMAND --help does.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			of, left, err := cmd.Root().Find(args)
+			if err != nil {
+				return usageError{err}
+			}
+			return noArgs(of, left)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+			if of, left, err := cmd.Root().Find(args); err == nil && len(left) == 0 {
+				for _, c := range of.Commands() {
+					if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), start) {
+						names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
+}
+
+// strict has the library's own commands refuse words that they do not know: a
+// script that asks for the completion of a shell that there is none for must not
+// take the help text for it.
+func strict(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.Args, c.RunE = noArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		for _, shell := range c.Commands() {
+			shell.Args = noArgs
+		}
+	}
 }
 
 // loadConfig reads the config file, or the built-in default where none is

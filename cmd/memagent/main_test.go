@@ -81,11 +81,35 @@ func TestAWrongCommandLineSaysWhatIsWrongAndExits2(t *testing.T) {
 		"two modes at once":          {[]string{"run", "--observe", "--enforce"}, "--observe and --enforce contradict each other"},
 		"a time before the start":    {[]string{"run", "--for", "-5s"}, "--for -5s: want a time such as 1m30s"},
 		"the same of a recording":    {[]string{"record", "-o", "x", "--for", "-5s"}, "--for -5s: want a time such as 1m30s"},
+		"help for what there is not": {[]string{"help", "chekc"}, `unknown command "chekc", did you mean "check"?`},
+		"help with a word too many":  {[]string{"help", "run", "now"}, `memagent run takes no argument "now"`},
+		"a shell that is none":       {[]string{"completion", "foo"}, `unknown command "foo"`},
+		"a word after the shell":     {[]string{"completion", "bash", "foo"}, `memagent completion bash takes no argument "foo"`},
+		"an unknown flag of a shell": {[]string{"completion", "bash", "--foo"}, "unknown flag: --foo"},
 		"a time that is none":        {[]string{"run", "--for", "soon"}, "soon"},
 	} {
 		code, out, errs := command(t, c.args...)
 		if code != exitConfig || !strings.Contains(errs, c.want) || out != "" {
 			t.Errorf("%s: exit %d, stdout %q, stderr %q, want %q", name, code, out, errs, c.want)
+		}
+	}
+}
+
+func TestHelpAndCompletionsAreThere(t *testing.T) {
+	_, overview, _ := command(t)
+	for want, args := range map[string][]string{
+		"--max-size":           {"help", "run"},
+		"COMMAND --help":       {"help", "help"},
+		"powershell":           {"completion"},
+		"To load completions":  {"help", "completion", "bash"},
+		"__start_memagent":     {"completion", "bash"},
+		"explain\tSay why":     {"__complete", "help", "exp"},
+		overview:               {"help"},
+		"\nUsage:\n  memagent": {"--help"},
+	} {
+		code, out, errs := command(t, args...)
+		if code != exitOK || !strings.Contains(out, want) || args[0] != "__complete" && errs != "" {
+			t.Errorf("%q: exit %d, no %q in %q, stderr %q", args, code, want, out, errs)
 		}
 	}
 }
