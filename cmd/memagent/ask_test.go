@@ -180,7 +180,11 @@ func TestAClientThatNeverReadsHoldsUpNeitherTicksNorTheEnd(t *testing.T) {
 
 func TestASecondAgentOnTheSameSocketDoesNotStart(t *testing.T) {
 	socket, _, _ := running(t)
-	code, _, errs := command(t, "run", "--root", host(t), "--for", "1ms", "--status", socket)
+	recorded := filepath.Join(t.TempDir(), "recording")
+	code, out, errs := command(t, "run", "--root", host(t), "--for", "1ms", "--status", socket, "--log", "json", "--record", recorded)
+	if _, err := os.Stat(recorded); out != "" || !os.IsNotExist(err) {
+		t.Errorf("a start that did not happen said %q, and left a recording: %v", out, err)
+	}
 	if code != exitHost || !strings.Contains(errs, "telemetry.status: listening on the socket "+socket) || !strings.Contains(errs, "is another memagent running?") {
 		t.Errorf("exit %d, %s", code, errs)
 	}

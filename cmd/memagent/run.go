@@ -116,23 +116,14 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	}
 	defer containers.Close()
 	loop.Core.DescribeBy(containers)
-	endRecording, err := keepRecording(f.record, f.recordMost, fs, loop.Core, started, notices)
-	if err != nil {
-		return err
-	}
-	defer endRecording()
-	f.announce(logger, fs, cfg, mode, seed)
-	if mode == telemetry.Enforce && !f.once {
-		if j := openJournal(ctx, logger, notices, fs, f.root, cfg); j != nil {
-			defer j.close()
-			loop.Keeper = j.keeper
-		}
-	}
+	signalled := ctx
 	if f.duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.duration)
 		defer cancel()
 	}
+	// What can be refused comes before the run is said to start, and before a
+	// journal is touched: the sockets and the file may be another memagent's.
 	front, err := openFront(ctx, where, cfg.Interval, f.stand(cfg, live), fs.Writes, predicted, notices)
 	if err != nil {
 		return err
@@ -140,6 +131,18 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	defer front.close()
 	front.ticks = append(front.ticks, newOwnMemory(e.limit)...)
 	front.watch(&loop, predicted, summary, decisions)
+	endRecording, err := keepRecording(f.record, f.recordMost, fs, loop.Core, started, notices)
+	if err != nil {
+		return err
+	}
+	defer endRecording()
+	f.announce(logger, fs, cfg, mode, seed)
+	if mode == telemetry.Enforce && !f.once {
+		if j := openJournal(signalled, logger, notices, fs, f.root, cfg); j != nil {
+			defer j.close()
+			loop.Keeper = j.keeper
+		}
+	}
 	if live != nil && !f.once {
 		r := &reloader{live: live, logger: logger, notices: notices, mode: f.mode, writable: mode == telemetry.Enforce, configs: make(chan controller.Config)}
 		loop.Configs = r.configs
