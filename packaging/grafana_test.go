@@ -46,6 +46,30 @@ func TestTheDashboardAsksForMetricsThatThereAre(t *testing.T) {
 	}
 }
 
+func TestTheDashboardShowsWhatObservingPredicts(t *testing.T) {
+	d := board(t)
+	for name := range families(t) {
+		if !strings.HasPrefix(name, "memagent_predicted_") {
+			continue
+		}
+		shown := false
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				if !strings.Contains(q.Expr, name) {
+					continue
+				}
+				shown = true
+				if !strings.Contains(q.Expr, "by (policy)") || !strings.Contains(q.Expr, `instance=~"$instance"`) {
+					t.Errorf("%s: want a sum for each policy of the instances that are chosen, got %s", p.Title, q.Expr)
+				}
+			}
+		}
+		if !shown {
+			t.Errorf("no panel shows %s", name)
+		}
+	}
+}
+
 func TestPanelsNeitherOverlapNorShareAnID(t *testing.T) {
 	ids, cells := map[int]string{}, map[[2]int]string{}
 	for _, p := range board(t).Panels {
