@@ -96,9 +96,11 @@ type End struct {
 	// PassBefore and PassAfter are the medians of the busy container's pass times, in milliseconds.
 	PassBefore float64 `json:"pass_before"`
 	PassAfter  float64 `json:"pass_after"`
-	// AgentCPUMS is the CPU time the agent took, in milliseconds, over AgentMS.
-	AgentCPUMS int64 `json:"agent_cpu_ms"`
-	AgentMS    int64 `json:"agent_ms"`
+	// AgentCPUMS is the CPU time the agent took, in milliseconds, over AgentMS; AgentKernelMS the
+	// part of it in the kernel.
+	AgentCPUMS    int64 `json:"agent_cpu_ms"`
+	AgentKernelMS int64 `json:"agent_kernel_ms"`
+	AgentMS       int64 `json:"agent_ms"`
 }
 
 // Failures says what did not come out as it must, one sentence each.

@@ -60,7 +60,7 @@ func TestAFileGetsATableNowAndThen(t *testing.T) {
 
 func TestTheEndIsKeptAndToldInWords(t *testing.T) {
 	end := End{Before: map[string]uint64{idle: 400 * mib, busy: 100 * mib}, After: map[string]uint64{idle: 100 * mib, busy: 99 * mib},
-		PassBefore: 10, PassAfter: 10.2, AgentCPUMS: 450, AgentMS: 90000}
+		PassBefore: 10, PassAfter: 10.2, AgentCPUMS: 450, AgentKernelMS: 405, AgentMS: 90000}
 	raw, err := json.Marshal(Sample{End: &end})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestTheEndIsKeptAndToldInWords(t *testing.T) {
 	if err := s.Show(raw); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"-75 %", "-1 %", "10.0 ms before, 10.2 ms after", "450 ms of CPU in 90 s (0.50 % of one CPU)"} {
+	for _, want := range []string{"-75 %", "-1 %", "10.0 ms before, 10.2 ms after", "450 ms of CPU in 90 s (0.50 % of one CPU): 0.05 % in its own code, and 0.45 % in the kernel"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, out.String())
 		}

@@ -49,7 +49,7 @@ func Job(ctx context.Context, g *guest.Guest) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	end.AgentCPUMS = st.MeasuredCPUMS
+	end.AgentCPUMS, end.AgentKernelMS = st.MeasuredCPUMS, st.MeasuredKernelMS
 	return 0, s.send(Sample{Phase: "done", ElapsedMS: time.Since(s.start).Milliseconds(), End: &end})
 }
 

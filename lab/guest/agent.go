@@ -240,6 +240,7 @@ func (a *Agent) Stop() (result.AgentStats, error) {
 	ps := a.cmd.ProcessState
 	st.ExitCode = ps.ExitCode()
 	st.MeasuredCPUMS = (ps.UserTime() + ps.SystemTime()).Milliseconds()
+	st.MeasuredKernelMS = ps.SystemTime().Milliseconds()
 	if ru, ok := ps.SysUsage().(*syscall.Rusage); ok {
 		st.MeasuredRSSKiB = ru.Maxrss
 	}

@@ -114,17 +114,20 @@ type Node struct {
 
 // AgentStats is what the agent says of itself when it ends, and what was seen from outside.
 type AgentStats struct {
-	CPUMS          int64  `json:"cpu_ms"`  // milliseconds, its own figure
-	RSSKiB         int64  `json:"rss_kib"` // KiB, its own figure
-	Decisions      int64  `json:"decisions"`
-	Actions        int64  `json:"actions"`
-	ReclaimedBytes int64  `json:"reclaimed_bytes"`
-	Writes         int64  `json:"writes"`
-	MeasuredCPUMS  int64  `json:"measured_cpu_ms"` // milliseconds, by wait4(2)
-	MeasuredRSSKiB int64  `json:"measured_rss_kib"`
-	ExitCode       int    `json:"exit_code"`
-	StopMS         int64  `json:"stop_ms"` // milliseconds from SIGTERM to its end
-	LastText       string `json:"last_text,omitempty"`
+	CPUMS          int64 `json:"cpu_ms"`  // milliseconds, its own figure
+	RSSKiB         int64 `json:"rss_kib"` // KiB, its own figure
+	Decisions      int64 `json:"decisions"`
+	Actions        int64 `json:"actions"`
+	ReclaimedBytes int64 `json:"reclaimed_bytes"`
+	Writes         int64 `json:"writes"`
+	MeasuredCPUMS  int64 `json:"measured_cpu_ms"` // milliseconds, by wait4(2)
+	// MeasuredKernelMS is the part of MeasuredCPUMS that was spent in the kernel: reclaim that
+	// the agent asked for and reading counters. Absent in results from before it was measured.
+	MeasuredKernelMS int64  `json:"measured_kernel_ms,omitempty"`
+	MeasuredRSSKiB   int64  `json:"measured_rss_kib"`
+	ExitCode         int    `json:"exit_code"`
+	StopMS           int64  `json:"stop_ms"` // milliseconds from SIGTERM to its end
+	LastText         string `json:"last_text,omitempty"`
 }
 
 // Point is one sample of the main cgroup.
