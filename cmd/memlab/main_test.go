@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,6 +55,32 @@ func TestWrongUseSaysWhatIsRight(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// flagName finds the names of flags in what a command says of them.
+var flagName = regexp.MustCompile(`(?m)^ +(?:-[a-z], )?--([a-z-]+)`)
+
+func TestEveryFlagIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/lab.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	root := newRoot(io.Discard, io.Discard)
+	for _, c := range append(root.Commands(), root) {
+		if c.Hidden {
+			continue
+		}
+		for _, f := range flagName.FindAllStringSubmatch(c.LocalFlags().FlagUsages()+c.PersistentFlags().FlagUsages(), -1) {
+			seen++
+			if f[1] != "help" && !strings.Contains(string(text), "`--"+f[1]+"`") {
+				t.Errorf("docs/lab.md does not name --%s of %s", f[1], c.CommandPath())
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d flags were seen", seen)
 	}
 }
 
