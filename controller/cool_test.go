@@ -50,6 +50,74 @@ func TestCooldownsAreWrittenWhenTheyChangeAndNotTooOften(t *testing.T) {
 	at(32, 3)
 }
 
+func (r *rememberer) Cooldowns() []journal.Cooldown { return slices.Clone(r.lists[len(r.lists)-1]) }
+
+func TestAClockThatIsSetNeitherEndsNorStretchesWhatIsRemembered(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	const policies = `
+host: {swap: {write_budget: 1MiB/s}}
+policies: [{name: all, match: [{path: /**}], high: {lend: true}}]
+`
+	b := newBench(t, telemetry.Enforce, "", policies)
+	b.track(id("/a"), id("/bb"))
+	start := b.now
+	b.core.swap.settle(start, 0, 600*mib)
+	b.core.cgroups[id("/bb")].loan.until, b.core.cgroups[id("/bb")].loan.cool = start.Add(10*time.Minute), 10*time.Minute
+	keeper := &rememberer{}
+	l := &Loop{Core: b.core, Keeper: keeper, Notify: b.core.notify}
+	for i, c := range []struct {
+		after  time.Duration
+		ahead  time.Duration // of the clock on the wall
+		writes int
+	}{{0, 0, 1}, {20 * time.Second, 0, 1}, {40 * time.Second, -time.Hour, 2}, {time.Minute, -time.Hour, 2}, {80 * time.Second, year, 3}, {100 * time.Second, year + 10*time.Second, 3}} {
+		l.wallAhead = c.ahead
+		l.remember(start.Add(c.after))
+		l.settles.Wait()
+		if len(keeper.lists) != c.writes {
+			t.Fatalf("step %d: written %d times, want %d", i, len(keeper.lists), c.writes)
+		}
+	}
+	for i, ahead := range []time.Duration{0, -time.Hour, year} {
+		for _, d := range keeper.lists[i] {
+			if want := start.Add(ahead + 10*time.Minute); d.Until.Sub(want).Abs() > time.Second {
+				t.Errorf("written as the clock was %s ahead: %s of %s ends at %s, want %s", ahead, d.Why, d.Cgroup, d.Until, want)
+			}
+		}
+	}
+
+	later := start.Add(2 * time.Minute)
+	next := newBench(t, telemetry.Enforce, "", policies)
+	next.core = NewCore(next.core.cfg, telemetry.Enforce, "", next.core.notify, later)
+	l = &Loop{Core: next.core, Keeper: keeper, Notify: next.core.notify, wallAhead: year}
+	l.resume(later)
+	next.core.Track([]memcg.ID{id("/a"), id("/bb")}, true, later)
+	list := next.core.Resting(later)
+	if len(list) != 2 {
+		t.Errorf("the next run remembers %+v", list)
+	}
+	for _, d := range list {
+		if want := start.Add(10 * time.Minute); d.Until.Sub(want).Abs() > time.Second {
+			t.Errorf("in the next run %s of %s ends at %s, want %s", d.Why, d.Cgroup, d.Until, want)
+		}
+	}
+	l.remember(later)
+	l.settles.Wait()
+	if len(keeper.lists) != 4 {
+		t.Errorf("the next run wrote %d times: what was cut would be cut anew at every start", len(keeper.lists)-3)
+	}
+}
+
+func TestThatTheJournalCanBeWrittenAgainIsSaid(t *testing.T) {
+	b := newBench(t, telemetry.Enforce, "", watchAll)
+	l := &Loop{Core: b.core, Keeper: &rememberer{}, Notify: b.core.notify}
+	l.keepRests(nil)
+	b.core.notify.Warn("journal", journal.ErrFull, "")
+	l.keepRests(nil)
+	if want := []string{"journal", "over: journal"}; !slices.Equal(b.notes.said, want) {
+		t.Errorf("said %q, want %q", b.notes.said, want)
+	}
+}
+
 func TestWhatACgroupOfAnEarlierRunIsLeftAloneForIsKeptUntilItIsFound(t *testing.T) {
 	b := newBench(t, telemetry.Enforce, "", watchAll)
 	rests := []journal.Cooldown{

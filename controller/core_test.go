@@ -22,8 +22,12 @@ const (
 type notes struct{ said []string }
 
 func (n *notes) Warn(key string, err error, text string) { n.said = append(n.said, key) }
-func (n *notes) Clear(key, text string)                  { n.said = append(n.said, "over: "+key) }
 func (n *notes) Forget(string)                           {}
+func (n *notes) Clear(key, text string) {
+	if slices.Contains(n.said, key) {
+		n.said = append(n.said, "over: "+key)
+	}
+}
 
 // bench drives a Core by hand: time moves only when told.
 type bench struct {

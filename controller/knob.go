@@ -133,7 +133,9 @@ func (c *Core) wasSet(now time.Time, d Result) {
 	case err == nil:
 		if st.failures > 0 {
 			c.notify.Clear(string(s.Knob)+" "+s.Cgroup.Path, "this file of the cgroup can be written again")
-			c.notify.Clear("journal", "the journal can be written again")
+		}
+		if d.Set.Outcome == journal.Written || d.Set.Outcome == journal.PutBack {
+			c.notify.Clear("journal", journalAgain)
 		}
 		st.failures, st.restTill = 0, time.Time{}
 		c.ownerMoved(cg, st, d)

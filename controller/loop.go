@@ -65,6 +65,10 @@ type Loop struct {
 	rests        []journal.Cooldown // as they are in the journal
 	rememberedAt time.Time          // when they were written last
 	remembering  atomic.Bool
+	// keptAt and keptWall are when rests were taken for the journal, by the clock of
+	// this process and by that on the wall; zero before the first time.
+	keptAt, keptWall time.Time
+	wallAhead        time.Duration // of what times of this process say; 0 but in tests
 }
 
 // Run ticks until ctx ends, then waits for requests in flight, takes a last
@@ -160,10 +164,7 @@ func (l *Loop) begin(ctx context.Context) (changed <-chan struct{}, err error) {
 	l.results = make(chan Result, workers+setters)
 	if l.Keeper != nil {
 		l.Core.noKnobs = ""
-		l.rests = l.Keeper.Cooldowns()
-		for _, d := range l.rests {
-			l.Core.Rest(d, time.Now())
-		}
+		l.resume(time.Now())
 	}
 	changed, err = l.Host.Watch(ctx)
 	if err != nil {
