@@ -68,7 +68,7 @@ func fault(op, file string, err error) *Error {
 	}
 	fix, kind := kindOf(errno)
 	if kind == nil {
-		return &Error{Op: op, File: file, Err: errno}
+		return &Error{Op: op, File: file, Err: errno, Fix: fix}
 	}
 	return &Error{Op: op, File: file, Err: both{kind, errno}, Fix: fix}
 }
@@ -79,8 +79,14 @@ type both struct {
 	errno syscall.Errno
 }
 
-func (b both) Error() string   { return b.kind.Error() + " (" + b.errno.Error() + ")" }
 func (b both) Unwrap() []error { return []error{b.kind, b.errno} }
+
+func (b both) Error() string {
+	if b.kind.Error() == b.errno.Error() {
+		return b.errno.Error()
+	}
+	return b.kind.Error() + " (" + b.errno.Error() + ")"
+}
 
 // kindOf gives an errno of the state directory its meaning.
 func kindOf(errno syscall.Errno) (fix string, kind error) {
@@ -88,11 +94,15 @@ func kindOf(errno syscall.Errno) (fix string, kind error) {
 	case syscall.ENOSPC, syscall.EDQUOT:
 		return "make room there; until then no limit is written, reclaim goes on", ErrFull
 	case syscall.EROFS:
-		return "mount it writable, or set state_dir to a directory that is", ErrReadOnly
+		return "mount it writable, or set state_dir to a directory that is; until then no limit is written, reclaim goes on", ErrReadOnly
 	case syscall.EACCES, syscall.EPERM:
 		return "run as the user that owns it, or set state_dir to a directory of yours", memcg.ErrDenied
 	case syscall.ENOENT, syscall.ENOTDIR:
-		return "set state_dir to a directory that can be made", ErrMissing
+		return "make it, or set state_dir to a directory that can be made", ErrMissing
+	case syscall.EIO:
+		return "the disk reports a fault, the kernel's log says which; until it works no limit is written, reclaim goes on", nil
+	case syscall.EISDIR, syscall.ELOOP:
+		return "it is not a file of memagent's: move it away", nil
 	}
 	return "", nil
 }

@@ -109,6 +109,22 @@ func TestANewerJournalIsLeftAsItIs(t *testing.T) {
 	}
 }
 
+func TestAJournalThatIsNoFileIsLeftAsItIs(t *testing.T) {
+	for what, plant := range map[string]func(name string) error{
+		"a folder": func(name string) error { return os.Mkdir(name, 0o700) },
+		"a link":   func(name string) error { return os.Symlink("/dev/null", name) },
+	} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "journal")
+		if err := plant(name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "read "+name) || !strings.Contains(err.Error(), "move it away") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 func TestWhatACrashLeftHalfWrittenIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{".journal123", ".journal", "journal.corrupt-1", ".journalist"} {
@@ -155,6 +171,10 @@ func TestNoKnobIsWrittenWithoutAJournalOnDisk(t *testing.T) {
 			r, err := k.Set(ctx, id, memcg.KnobHigh, "1048576", "test")
 			if !errors.Is(err, tt.kind) || !errors.Is(err, tt.errno) || r.Outcome != Failed {
 				t.Errorf("%v, %v", r.Outcome, err)
+			}
+			fault, ok := errors.AsType[*Error](err)
+			if !ok || fault.File != filepath.Join(b.dir, "journal") || fault.Fix == "" || strings.Count(fault.Error(), tt.errno.Error()) != 1 {
+				t.Errorf("%v; want the file, what came back, once, and what to do", err)
 			}
 			if len(b.host.writes) != 0 {
 				t.Errorf("wrote %q", b.host.writes)

@@ -32,7 +32,7 @@ func (j *journaled) close() {
 func openJournal(ctx context.Context, l zerolog.Logger, notices *telemetry.Notices, fs *cgroupfs.FS, root string, cfg *config.Config) *journaled {
 	j, err := newJournal(fs, root, cfg)
 	if err != nil {
-		notices.Warn("journal", err, "no memory.high, memory.swap.max or cpuset.mems is changed, since it could not be put back; all else goes on")
+		notices.Warn("journal", err, "no memory.high, memory.swap.max or cpuset.mems is changed until this is mended and memagent started again, since it could not be put back; all else goes on")
 		return nil
 	}
 	r := j.keeper.Recover(ctx)
@@ -44,7 +44,7 @@ func openJournal(ctx context.Context, l zerolog.Logger, notices *telemetry.Notic
 		l.Info().Str("knob", u.Key.String()).Stringer("how", u.How).Str("now", u.Now).Msg("undid what an earlier run had left")
 	}
 	if r.Damage != nil {
-		notices.Warn("journal", r.Damage, "what it had to be put back is not known: look at the limits of your cgroups")
+		notices.Warn("journal damaged", r.Damage, "what it had to be put back is not known: look at the limits of your cgroups")
 	}
 	if r.Err != nil {
 		notices.Warn("journal", r.Err, "no limit is changed until the journal can be written")

@@ -33,7 +33,7 @@ func TestWithoutAJournalTheRunGoesOnAndSaysSoOnce(t *testing.T) {
 		j.store.Close()
 		t.Error("there is a journal in a file")
 	}
-	if lines := strings.Count(said.String(), "\n"); lines != 1 || !strings.Contains(said.String(), "all else goes on") || !strings.Contains(said.String(), file) {
+	if lines := strings.Count(said.String(), "\n"); lines != 1 || !strings.Contains(said.String(), "memagent started again, since it could not be put back; all else goes on") || !strings.Contains(said.String(), file) {
 		t.Errorf("%d lines: %s", lines, said.String())
 	}
 }
