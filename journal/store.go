@@ -163,7 +163,7 @@ func (s *Store) load() error {
 		return nil
 	case errors.Is(err, ErrNewer):
 		return &Error{Op: "read", File: name, Err: err,
-			Fix: "run memagent restore of that version, then this one"}
+			Fix: "run memagent restore of that version, remove the file, and start this one again; until then no limit is written, reclaim goes on"}
 	}
 	aside, asideErr := setAside(name)
 	if asideErr != nil {
