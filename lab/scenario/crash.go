@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/memagent/memagent/lab/disk"
@@ -101,6 +102,9 @@ func runCrash(ctx context.Context, g *guest.Guest) (result.Run, error) {
 			for _, point := range crashPoints {
 				if err := ctx.Err(); err != nil {
 					return run, err
+				}
+				if n > 0 && strings.HasSuffix(point, "-clear") {
+					continue // at the end all are taken out of the journal at once
 				}
 				if err := l.live(g, &run, apps[:n+1], knobs, fmt.Sprintf("%s:%d", point, n+1)); err != nil {
 					return run, fmt.Errorf("killed at %s, %d. time: %w", point, n+1, err)
