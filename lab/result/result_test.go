@@ -162,20 +162,3 @@ func TestPassTimesAreCountedInYardsticksWhereAllRunsHaveThem(t *testing.T) {
 		}
 	}
 }
-
-func TestLowerQuartile(t *testing.T) {
-	for name, c := range map[string]struct {
-		in   []float64
-		want float64
-	}{
-		"none":                             {nil, 0},
-		"one":                              {[]float64{7}, 7},
-		"a slow spell of more than a half": {[]float64{22, 36, 36, 22, 36, 36, 22, 36}, 22},
-		"every pass slower shows":          {[]float64{33, 34, 35, 33}, 33},
-		"order does not matter":            {[]float64{5, 4, 3, 2, 1}, 2},
-	} {
-		if got := LowerQuartile(c.in); got != c.want {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
-		}
-	}
-}

@@ -16,18 +16,6 @@ func Median(values []float64) float64 {
 	return (v[mid-1] + v[mid]) / 2
 }
 
-// LowerQuartile is the value that a quarter of values are at most, and 0 for none. Of times taken
-// on a machine with slow spells, it is the time outside of them, as long as they do not fill
-// three quarters.
-func LowerQuartile(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	v := append([]float64(nil), values...)
-	sort.Float64s(v)
-	return v[(len(v)-1)/4]
-}
-
 // Spread is the smallest and the largest of values, 0 and 0 for none.
 func Spread(values []float64) (low, high float64) {
 	if len(values) == 0 {
