@@ -17,19 +17,19 @@ func TestAScenarioGetsTheBuildOfMemagentThatItNeeds(t *testing.T) {
 	plain, special, missing := scenario.Scenario{}, scenario.Scenario{Build: "crashpoints"}, scenario.Scenario{Name: "x", Build: "other"}
 	for _, tc := range []struct {
 		name  string
-		lab   Lab
+		lab   *Lab
 		s     scenario.Scenario
 		state string
 		want  string
 		fails string
 	}{
-		{"the ordinary one", Lab{Agent: agent}, plain, "on", agent, ""},
-		{"one with a tag", Lab{Agent: agent}, special, "on", agent + "-crashpoints", ""},
-		{"any will do with the agent off", Lab{Agent: agent}, missing, "off", agent, ""},
-		{"none is needed with the agent off", Lab{}, special, "off", "", ""},
-		{"none is needed where a package brings it", Lab{}, scenario.Scenario{Host: true}, "on", "", ""},
-		{"there is none", Lab{}, plain, "on", "", "there is no memagent"},
-		{"there is none with that tag", Lab{Agent: agent}, missing, "on", "", "go build -tags other"},
+		{"the ordinary one", &Lab{Agent: agent}, plain, "on", agent, ""},
+		{"one with a tag", &Lab{Agent: agent}, special, "on", agent + "-crashpoints", ""},
+		{"any will do with the agent off", &Lab{Agent: agent}, missing, "off", agent, ""},
+		{"none is needed with the agent off", &Lab{}, special, "off", "", ""},
+		{"none is needed where a package brings it", &Lab{}, scenario.Scenario{Host: true}, "on", "", ""},
+		{"there is none", &Lab{}, plain, "on", "", "there is no memagent"},
+		{"there is none with that tag", &Lab{Agent: agent}, missing, "on", "", "go build -tags other"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := tc.lab.AgentFor(tc.s, tc.state)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/memagent/memagent/lab/kernel"
@@ -29,8 +30,13 @@ type Lab struct {
 	Package string
 	// Say is told what is going on.
 	Say func(format string, args ...any)
+	// Ask is how guests are to execute; empty is KVM where it works, else emulation.
+	Ask machine.Accel
 	// Patience is how long the lab waits for its turn before it says for whom; 0 is 5 s.
 	Patience time.Duration
+
+	tried sync.Once
+	accel machine.Accel // once tried
 }
 
 // DefaultCache is the cache folder when none is asked for: MEMLAB_CACHE, else memagent-lab in
@@ -51,12 +57,32 @@ func (l *Lab) Kernels() kernel.Store {
 	return kernel.Store{Dir: l.Cache, AptDir: "/etc/apt", MirrorURI: os.Getenv("MEMLAB_MIRROR"), Say: l.Say}
 }
 
-// Accel is how guests execute here; counted asks for times that do not depend on the host.
+// Accel is how guests execute here; counted asks for times that do not depend on the host. Whether KVM
+// works is tried once, with a cached kernel.
 func (l *Lab) Accel(counted bool) machine.Accel {
 	if counted {
 		return machine.Counted
 	}
-	return machine.FindAccel()
+	l.tried.Do(func() {
+		if l.accel = l.Ask; l.accel != "" {
+			return
+		}
+		l.accel = machine.TCG
+		for _, name := range kernel.Names() {
+			k, ok := l.Kernels().Cached(name)
+			if !ok {
+				continue
+			}
+			err := machine.TryKVM(k.Image())
+			if err == nil {
+				l.accel = machine.KVM
+			} else if !errors.Is(err, machine.ErrNoKVM) {
+				l.Say("guests are emulated, for KVM does not work here: %v", err)
+			}
+			return
+		}
+	})
+	return l.accel
 }
 
 // ErrNotStatic is returned for a program that cannot run in a guest, where there are no libraries.

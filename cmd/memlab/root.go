@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memagent/memagent/lab"
+	"github.com/memagent/memagent/lab/machine"
 	"github.com/memagent/memagent/lab/workload"
 )
 
@@ -32,6 +33,7 @@ installed, and no network once the kernels are cached.
 Exit codes: 0 all is well, 1 a check failed, 2 wrong usage or something is missing here.
 
 Environment:
+  MEMLAB_ACCEL   kvm or tcg (default: kvm where a kernel comes up with it, else emulation)
   MEMLAB_CACHE   folder for kernels and disk images (default: memagent-lab in the user's cache folder)
   MEMLAB_MIRROR  URI of a Debian archive, where apt is not set up with one`,
 		SilenceUsage:  true,
@@ -48,7 +50,10 @@ Environment:
 
 // lab makes the lab the flags describe.
 func (a *app) lab() (*lab.Lab, error) {
-	l := &lab.Lab{Cache: a.cache, Agent: a.agent, Package: a.deb, Say: a.say}
+	l := &lab.Lab{Cache: a.cache, Agent: a.agent, Package: a.deb, Say: a.say, Ask: machine.Accel(os.Getenv("MEMLAB_ACCEL"))}
+	if l.Ask != "" && l.Ask != machine.KVM && l.Ask != machine.TCG {
+		return nil, fmt.Errorf("MEMLAB_ACCEL is %q: it is kvm, tcg, or unset", l.Ask)
+	}
 	var err error
 	if l.Cache == "" {
 		if l.Cache, err = lab.DefaultCache(); err != nil {

@@ -21,16 +21,6 @@ var ErrNoQEMU = errors.New(Program + " is not installed: run `memlab setup`, or 
 // endGrace is how long QEMU has to end after it was killed before waiting is given up.
 const endGrace = 10 * time.Second
 
-// FindAccel says how guests will execute here: with KVM when its device can be opened.
-func FindAccel() Accel {
-	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
-	if err != nil {
-		return TCG
-	}
-	f.Close()
-	return KVM
-}
-
 // Process is a running QEMU.
 type Process struct {
 	cmd    *exec.Cmd
