@@ -45,8 +45,10 @@ func tryBoot(image string, within time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); lines[0] != "" {
-		err = fmt.Errorf("%w; QEMU says: %s", err, lines[len(lines)-1])
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "warning:") {
+			return fmt.Errorf("%w; QEMU says: %s", err, line)
+		}
 	}
 	return err
 }

@@ -14,7 +14,7 @@ func TestKVMWorksWhereAKernelEndsInItsPanic(t *testing.T) {
 		within             time.Duration
 	}{
 		{"a machine that ends in order", "exit 0", "", time.Minute},
-		{"a CPU that cannot be set up", "echo warning >&2; echo 'failed to set MSR 0x10a to 0x69' >&2; exit 134", "exit status 134; QEMU says: failed to set MSR 0x10a to 0x69", time.Minute},
+		{"a CPU that cannot be set up", "echo 'qemu: warning: 4 CPUs' >&2; echo 'failed to set MSR 0x10a to 0x69' >&2; echo 'Assertion failed' >&2; exit 134", "exit status 134; QEMU says: failed to set MSR 0x10a to 0x69", time.Minute},
 		{"a machine that stands still", "exec sleep 1000", "did not come up within 10ms", 10 * time.Millisecond},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
