@@ -39,7 +39,7 @@ type cgroup struct {
 	fill   filling
 	hold   workingset.Hold // what to keep to between two samples
 	ranFor time.Duration   // what it took
-	race   race
+	races  *[2]race        // nil until headroom is first made
 
 	// Flags are together, since each alone would take a word.
 	closely     bool               // a whole sample is wanted at wakeAt

@@ -356,7 +356,7 @@ func (c *Core) decide(now time.Time, host *memcg.HostSample, ob Observation) tel
 
 	r.Want, r.Swappiness, r.Floor = d.Intent.Bytes, d.Intent.Swappiness, d.Intent.Floor
 	r.Because, r.Clipped, r.OlderThan = d.Because, d.Clipped, d.Intent.OlderThan
-	if r.Want > 0 && d.Intent.Kind == workingset.KindHeadroom && cg.race.lost(now, &cg.hold) {
+	if r.Want > 0 && d.Intent.Kind == workingset.KindHeadroom && cg.race().lost(now, &cg.hold) {
 		r.Held = "it fills faster than it can be reclaimed: its limit is left to the kernel for now"
 	}
 	c.steer(now, host, cg, ob, &d, &r)

@@ -216,6 +216,23 @@ func TestARaceThatIsLostIsGivenUpForLongerEachTime(t *testing.T) {
 	}
 }
 
+func TestARaceWithWhatGrowsIsNoRaceWithWhatComesBack(t *testing.T) {
+	h := workingset.Hold{Above: 92 * mib, Limit: 100 * mib, Optional: true}
+	cg := &cgroup{verdict: workingset.Growing}
+	now := time.Unix(1000, 0)
+	for range raceLost {
+		cg.race().ran(now, 99*mib, 100*time.Millisecond, &h)
+	}
+	cg.verdict = workingset.AnonThrash
+	if cg.race().lost(now, &h) {
+		t.Error("what comes back was given up because of what grew before")
+	}
+	cg.verdict = workingset.Growing
+	if !cg.race().lost(now, &h) {
+		t.Error("what grows is raced with again before its rest is over")
+	}
+}
+
 func TestAFewLongRequestsLoseARaceToo(t *testing.T) {
 	h := workingset.Hold{Above: 92 * mib, Limit: 100 * mib, Optional: true}
 	var r race

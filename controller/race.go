@@ -50,3 +50,16 @@ func (r *race) ran(now time.Time, current uint64, took time.Duration, h *working
 
 // lost reports whether the limit is left to the kernel for now.
 func (r *race) lost(now time.Time, h *workingset.Hold) bool { return h.Optional && now.Before(r.until) }
+
+// race is the one that a cgroup is in by its verdict. What grows has to be
+// written out as it is taken; of what comes back swap often has a copy still, and
+// taking that is several times as fast. So one may be won where the other is lost.
+func (cg *cgroup) race() *race {
+	if cg.races == nil {
+		cg.races = new([2]race)
+	}
+	if cg.verdict == workingset.Growing {
+		return &cg.races[0]
+	}
+	return &cg.races[1]
+}

@@ -96,7 +96,7 @@ func (f *filling) see(now time.Time, current, known float64, busy bool) {
 // request for so much costs hardly more than one for the first page of it, and the
 // rest is there to reclaim in.
 func (c *Core) nextLook(now time.Time, cg *cgroup) time.Time {
-	if !c.keepsBelow(cg) || cg.hold.Above == 0 || cg.fill.rate <= 0 || cg.race.lost(now, &cg.hold) {
+	if !c.keepsBelow(cg) || cg.hold.Above == 0 || cg.fill.rate <= 0 || cg.race().lost(now, &cg.hold) {
 		return time.Time{}
 	}
 	if _, busy := c.inFlight[cg.id]; busy {
@@ -114,7 +114,7 @@ func (c *Core) nextLook(now time.Time, cg *cgroup) time.Time {
 func (cg *cgroup) sawAfter(now time.Time, current uint64) {
 	if cg.ran {
 		cg.ran = false
-		cg.race.ran(now, current, cg.ranFor, &cg.hold)
+		cg.race().ran(now, current, cg.ranFor, &cg.hold)
 	}
 }
 
@@ -133,7 +133,7 @@ func (c *Core) glance(now time.Time, host *memcg.HostSample, ob Observation) (r 
 	cg.fill.see(now, float64(current), 0, busy)
 	cg.sawAfter(now, current)
 	cg.wakeAt = c.nextLook(now, cg)
-	if cg.hold.Above == 0 || current <= cg.hold.Above || cg.race.lost(now, &cg.hold) {
+	if cg.hold.Above == 0 || current <= cg.hold.Above || cg.race().lost(now, &cg.hold) {
 		return r, false
 	}
 	ahead := uint64(cg.fill.rate * fillReach.Seconds())
@@ -221,7 +221,7 @@ func (c *Core) Heard(id memcg.ID, now time.Time) {
 		c.wake(cg, at, true)
 	case !c.keepsBelow(cg):
 		c.metGrowing(cg, now)
-	case cg.hold.Above > 0 && !cg.race.lost(now, &cg.hold):
+	case cg.hold.Above > 0 && !cg.race().lost(now, &cg.hold):
 		known := cg.verdict == workingset.AnonThrash || cg.verdict == workingset.Streaming
 		c.wake(cg, now, !known && now.Sub(cg.sampledAt) >= c.cfg.Interval/earlySamples)
 	}
