@@ -15,6 +15,13 @@ const (
 	// out and comes back: what is kept free is missed too, so that the refaults
 	// grow by that part, 5 %.
 	headroomMissed = 0.05
+	// streamLeaves is the part of the room that a stream has, file and what is
+	// free below the limit, that headroom leaves to it, and streamKeeps the part
+	// that no request goes below: what was read ahead would be taken before it is
+	// read, and be read twice. Measured with 18 MB of room and 15 MB of headroom:
+	// 14 to 65 % more pages taken than read (2026-12-01).
+	streamLeaves = 0.5
+	streamKeeps  = 0.25
 	// mostly is the part of the anon that was taken of late which must have come
 	// back for more of it to come back too. Below half, most was cold.
 	mostly = 0.5
@@ -54,7 +61,7 @@ func (h *Headroom) asked(limit float64) float64 { return max(h.Fraction*limit, f
 // at the limit is left alone: the agent's would only come too late. While a
 // stream passes, or what grows is file that nobody has missed yet, it takes file
 // only, as far as the policy lets it: with a least swappiness above 0 it takes anon
-// too, and is bounded as above. Where less than a tenth of memory is above the floor
+// too, and is bounded as above. It leaves such file half of its room. Where less than a tenth of memory is above the floor
 // nothing is kept free: that is the last of the cache, the limit is too small, and
 // what is taken would be read again at once (case c62).
 func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
@@ -81,7 +88,13 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 			return Hold{}, false
 		}
 	}
-	h.Above, h.Limit, h.Floor = bytesOf(limit-want), bytesOf(limit), v.floor.bytes
+	h.Limit, h.Floor = bytesOf(limit), v.floor.bytes
+	if d.Verdict == Streaming || fileGrows {
+		room := v.lists.size(file) + max(0, limit-v.current)
+		want = min(want, (1-streamLeaves)*room)
+		h.Floor = max(h.Floor, bytesOf(limit-(1-streamKeeps)*room))
+	}
+	h.Above = bytesOf(limit - want)
 	return h, true
 }
 
