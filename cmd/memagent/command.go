@@ -30,9 +30,6 @@ type env struct {
 	// limit sets the limit of the process's own memory, as debug.SetMemoryLimit
 	// does; nil leaves it.
 	limit func(bytes int64) (before int64)
-	// cpus sets how many CPUs its code runs on at a time, as runtime.GOMAXPROCS
-	// does; nil leaves it.
-	cpus func(n int) (before int)
 }
 
 // usageError is a wrong command line.

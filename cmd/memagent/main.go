@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"syscall"
 )
@@ -19,6 +18,5 @@ func main() {
 	// The first signal ends the run in order; with the handler gone, a second
 	// one ends it at once.
 	context.AfterFunc(ctx, stop)
-	e := env{in: os.Stdin, out: os.Stdout, err: os.Stderr, tty: isTerminal(os.Stdout), limit: debug.SetMemoryLimit, cpus: runtime.GOMAXPROCS}
-	os.Exit(run(ctx, e, os.Args[1:]))
+	os.Exit(run(ctx, env{in: os.Stdin, out: os.Stdout, err: os.Stderr, tty: isTerminal(os.Stdout), limit: debug.SetMemoryLimit}, os.Args[1:]))
 }

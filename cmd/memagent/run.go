@@ -130,7 +130,6 @@ func (f *runFlags) run(ctx context.Context, e env) error {
 	}
 	defer front.close()
 	front.ticks = append(front.ticks, newOwnMemory(e.limit)...)
-	keepToOwnCPUs(e.cpus)
 	front.watch(&loop, predicted, summary, decisions)
 	endRecording, err := keepRecording(f.record, f.recordMost, fs, loop.Core, started, notices)
 	if err != nil {

@@ -28,15 +28,3 @@ func TestWhoeverSetsGOMEMLIMITHasTheLastWord(t *testing.T) {
 		t.Error("it would set another limit")
 	}
 }
-
-func TestItKeepsToOneCPUUnlessGOMAXPROCSSaysMore(t *testing.T) {
-	var got []int
-	set := func(n int) int { got = append(got, n); return 0 }
-	keepToOwnCPUs(nil)
-	keepToOwnCPUs(set)
-	t.Setenv("GOMAXPROCS", "4")
-	keepToOwnCPUs(set)
-	if !slices.Equal(got, []int{1}) {
-		t.Errorf("set %d, want 1, once", got)
-	}
-}

@@ -49,17 +49,3 @@ func (o *ownMemory) Ticked(t *telemetry.Tick) {
 		o.now = limit
 	}
 }
-
-// ownCPUs is how many CPUs memagent's own code runs on at a time: what it does
-// is one thing after the other. With more, Go wakes a thread that looks for work
-// whenever one goroutine hands something to another, and that was a third of its CPU
-// time. A request that the kernel works on takes none of it.
-const ownCPUs = 1
-
-// keepToOwnCPUs limits the CPUs through set, which may be nil, unless the
-// environment says how many (GOMAXPROCS).
-func keepToOwnCPUs(set func(int) int) {
-	if _, given := os.LookupEnv("GOMAXPROCS"); !given && set != nil {
-		set(ownCPUs)
-	}
-}
