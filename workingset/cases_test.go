@@ -290,6 +290,29 @@ func TestC62ALimitTooSmallForAnonIsNotReclaimed(t *testing.T) {
 	}
 }
 
+// A service whose limit is just above its anon reads 8 MiB of its own program
+// again at each request.
+func TestC63AProgramThatIsReadAgainAtItsLimitIsNotReclaimed(t *testing.T) {
+	f := underLimit(4 * mib)
+	f.gauges[memcg.StatAnon], f.gauges[memcg.StatInactiveAnon] = constant(174*mib), constant(124*mib)
+	f.gauges[memcg.StatFile], f.gauges[memcg.StatInactiveFile] = constant(4*mib), constant(3*mib)
+	f.gauges[memcg.StatActiveFile] = constant(mib)
+	f.counters[memcg.StatSteal], f.counters[memcg.StatScan] = constant(2048), constant(4096)
+	f.counters[memcg.StatRefaultFile] = constant(2048).from(0.5)
+	b := newBench(t, f)
+	b.policy.Swappiness = Swappiness{Kind: Fixed, Value: 0}
+	b.policy.Headroom = Headroom{On: true, Fraction: 0.02}
+	for range 10 {
+		tk := b.step()
+		if tk.d.Intent.Bytes != 0 || tk.d.Hold.Above != 0 {
+			t.Fatalf("after %.0f s %d bytes by %s, kept below %d", tk.at, tk.d.Intent.Bytes, tk.d.Rule, tk.d.Hold.Above)
+		}
+		if tk.at >= 3 && (tk.d.Verdict != LimitBound || tk.d.Signals.Short.or(0) <= 0) {
+			t.Errorf("after %.0f s %v, short of %v bytes", tk.at, tk.d.Verdict, tk.d.Signals.Short)
+		}
+	}
+}
+
 func TestC66ReclaimableSlabIsReclaimable(t *testing.T) {
 	s := &memcg.Sample{Current: memcg.Value(1300 * mib), Min: memcg.LimitOf(0), SwapRoom: memcg.Unlimited()}
 	s.Stat.SetAll(memcg.Unsupported)
