@@ -57,6 +57,7 @@ var cacheLend = Scenario{
 	Topology:       "small",
 	Files:          files(lendFile),
 	BytesPerSecond: lendDisk,
+	Suite:          true,
 	Within: func(short bool) time.Duration {
 		return time.Duration(lendPasses("on", short))*lendPass + lendFillLimit + 2*setUpWithin
 	},
