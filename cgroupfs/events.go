@@ -5,7 +5,6 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,8 +44,8 @@ func (fs *FS) Listen(id memcg.ID) error {
 // takes them does not matter. It is closed when ctx is done, or when inotify
 // failed for good.
 //
-// It tells of a file once in 50 ms at most, the kernel itself once in 10 ms
-// (CGROUP_FILE_NOTIFY_MIN_INTV), and not what changed in it. Where the queue of inotify overflowed, every
+// The kernel tells of a file once in 10 ms at most (CGROUP_FILE_NOTIFY_MIN_INTV),
+// and not what changed in it. Where the queue of inotify overflowed, every
 // cgroup that is listened to is told of. Only one such channel can be open.
 //
 // memcg.ErrUnsupported: inotify is not to be had. memcg.ErrInvalid: another
@@ -84,7 +83,7 @@ func (fs *FS) Events(ctx context.Context) (<-chan memcg.ID, error) {
 	go func() {
 		defer close(q.wake)
 		defer stop()
-		l.hear(ctx, inotify, q)
+		l.hear(inotify, q)
 		l.end(inotify)
 	}()
 	go func() {
@@ -171,28 +170,15 @@ func (l *listeners) end(inotify *os.File) {
 	}
 }
 
-// eventPause is how long nobody listens after something was heard. A cgroup at
-// its limit changes its file all the time, which would wake this program a hundred
-// times a second to learn nothing new; while it pauses, the kernel keeps one
-// event of it. What is heard first is told at once.
-const eventPause = 50 * time.Millisecond
-
 // hear takes events in until the inotify descriptor is closed.
-func (l *listeners) hear(ctx context.Context, inotify *os.File, q *eventQueue) {
+func (l *listeners) hear(inotify *os.File, q *eventQueue) {
 	buf := make([]byte, 16<<10) // a thousand events: files have no name in them
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for {
 		n, err := inotify.Read(buf)
 		if err != nil {
 			return
 		}
 		l.take(inotify, buf[:n], q)
-		pause.Reset(eventPause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // it is used up again.
 //
 // Nothing is listened to for that. The first sample has told already, and a cgroup that
-// meets its limit all the time would be heard of twenty times a second.
+// meets its limit all the time would be heard of a hundred times a second.
 
 const (
 	// confirmLeast is how many refaults in one sample tell anything: the law's figure
