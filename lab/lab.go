@@ -63,26 +63,29 @@ func (l *Lab) Accel(counted bool) machine.Accel {
 	if counted {
 		return machine.Counted
 	}
-	l.tried.Do(func() {
-		if l.accel = l.Ask; l.accel != "" {
-			return
-		}
-		l.accel = machine.TCG
-		for _, name := range kernel.Names() {
-			k, ok := l.Kernels().Cached(name)
-			if !ok {
-				continue
-			}
-			err := machine.TryKVM(k.Image())
-			if err == nil {
-				l.accel = machine.KVM
-			} else if !errors.Is(err, machine.ErrNoKVM) {
-				l.Say("guests are emulated, for KVM does not work here: %v", err)
-			}
-			return
-		}
-	})
+	if l.Ask != "" {
+		return l.Ask
+	}
+	l.tried.Do(func() { l.accel = l.findAccel() })
 	return l.accel
+}
+
+func (l *Lab) findAccel() machine.Accel {
+	for _, name := range kernel.Names() {
+		k, ok := l.Kernels().Cached(name)
+		if !ok {
+			continue
+		}
+		err := machine.TryKVM(k.Image())
+		if err == nil {
+			return machine.KVM
+		}
+		if !errors.Is(err, machine.ErrNoKVM) {
+			l.Say("guests are emulated, for KVM does not work here: %v", err)
+		}
+		break
+	}
+	return machine.TCG
 }
 
 // ErrNotStatic is returned for a program that cannot run in a guest, where there are no libraries.

@@ -19,7 +19,7 @@ const (
 	// free below the limit, that headroom leaves to it, and streamKeeps the part
 	// that no request goes below: what was read ahead would be taken before it is
 	// read, and be read twice. Measured with 18 MB of room and 15 MB of headroom:
-	// 14 to 65 % more pages taken than read (2026-12-01).
+	// 10 to 66 % more pages taken than read (2026-12-01).
 	streamLeaves = 0.5
 	streamKeeps  = 0.25
 	// mostly is the part of the anon that was taken of late which must have come
@@ -61,9 +61,10 @@ func (h *Headroom) asked(limit float64) float64 { return max(h.Fraction*limit, f
 // at the limit is left alone: the agent's would only come too late. While a
 // stream passes, or what grows is file that nobody has missed yet, it takes file
 // only, as far as the policy lets it: with a least swappiness above 0 it takes anon
-// too, and is bounded as above. It leaves such file half of its room. Where less than a tenth of memory is above the floor
-// nothing is kept free: that is the last of the cache, the limit is too small, and
-// what is taken would be read again at once (case c62).
+// too, and is bounded as above. It leaves such file half of its room. Where less
+// than a tenth of memory is above the floor nothing is kept free: that is the last of
+// the cache, the limit is too small, and what is taken would be read again at once
+// (case c62).
 func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 	limit, ok := d.Signals.Limit.Get()
 	if !ok || !v.policy.Headroom.On || d.Signals.Reclaimable.or(0)+v.pinned() < tight*v.current {
@@ -72,8 +73,8 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 	asked := v.policy.Headroom.asked(limit)
 	filling := d.Signals.FillRate.or(0) * headroomReach
 	h.Swappiness = v.policy.Swappiness.pass(d.Signals.Swappiness)
-	fileGrows := d.Verdict == Growing && 2*d.Signals.AnonGrowth.or(0) < d.Signals.AllocRate.or(0)
-	if d.Verdict == Streaming || fileGrows {
+	passing := d.Verdict == Streaming || d.Verdict == Growing && 2*d.Signals.AnonGrowth.or(0) < d.Signals.AllocRate.or(0)
+	if passing {
 		h.Swappiness = v.policy.Swappiness.least()
 	}
 	swappiness, set := h.Swappiness.Get()
@@ -89,7 +90,7 @@ func (st *State) hold(d *Decision, v *view) (h Hold, ok bool) {
 		}
 	}
 	h.Limit, h.Floor = bytesOf(limit), v.floor.bytes
-	if d.Verdict == Streaming || fileGrows {
+	if passing {
 		room := v.lists.size(file) + max(0, limit-v.current)
 		want = min(want, (1-streamLeaves)*room)
 		h.Floor = max(h.Floor, bytesOf(limit-(1-streamKeeps)*room))
